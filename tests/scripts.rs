@@ -33,7 +33,7 @@ mod scripts {
     mod read_write;
     mod red_lock_tokens;
     mod semaphores_and_latch;
-    mod vector_words;
+    mod vector_commands;
     mod vectors;
     mod wrong_type;
 }

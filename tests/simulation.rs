@@ -12,32 +12,34 @@
 )]
 
 mod simulation {
-    mod beliefs;
+    mod checker;
     mod clocks;
+    mod coverage;
     mod engine;
     mod explore;
-    mod fate;
     mod faults;
     mod gateway;
     mod guards;
     mod hold;
     mod host;
+    mod host_fault;
     mod java;
+    mod lease_checker;
     mod named;
     mod objects;
+    mod outcome_checker;
+    mod packet_fate;
     mod plan;
-    mod player;
     mod record;
     mod redis;
     pub(crate) mod run;
     mod schedule;
-    mod seen;
+    mod seeded_faults;
     mod shrink;
-    mod story;
-    mod strikes;
-    mod teeth;
-    mod wire;
-    mod witness;
+    mod subscription;
+    mod trace;
+    mod transport;
+    mod workload;
 }
 
 /// With the system's allocator a schedule would spend a third of its time in it.

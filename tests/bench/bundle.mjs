@@ -1,7 +1,7 @@
-// What a program that takes a lock weighs once it is bundled: ours and the peers', by the same tool
-// with the same settings.
+// Measures the size of a bundled program that acquires a lock, for edgelatch and each peer, with
+// the same tool and settings.
 //
-//   node bundle.mjs FOLDER      FOLDER is emptied of nothing and written to; prints bytes as a line of JSON
+//   node bundle.mjs FOLDER      writes into FOLDER, and prints the sizes as a line of JSON
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

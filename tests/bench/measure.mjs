@@ -2,11 +2,13 @@
 // `cargo xtask bench` runs it and says how often. Nothing is asserted of a time: figures are for
 // people to judge.
 //
-//   node [--expose-gc] --experimental-import-meta-resolve measure.mjs SUBJECT MEASUREMENT '{"how":"much"}'
+//   node [--expose-gc] --experimental-import-meta-resolve measure.mjs SUBJECT MEASUREMENT OPTIONS
+//
+// OPTIONS are JSON.
 import { subjects } from "./subjects.mjs";
 
 const [name, kind, options] = process.argv.slice(2);
-const stand = {
+const env = {
   url: process.env.EDGELATCH_TEST_URL,
   token: process.env.EDGELATCH_TEST_TOKEN,
   redis: process.env.EDGELATCH_TEST_REDIS,
@@ -14,6 +16,6 @@ const stand = {
 // Only what is wanted is loaded: a start is to be one.
 const { [kind]: measure } = await import(`./${kind}.mjs`);
 
-const figures = await measure((changed) => subjects[name]({ ...stand, ...changed }), JSON.parse(options), stand);
+const figures = await measure((changed) => subjects[name]({ ...env, ...changed }), JSON.parse(options), env);
 // Whoever still waits does not keep the process.
 process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit());

@@ -1,12 +1,12 @@
-// What is compared. Each subject answers clients of its own kind, whose locks have the same few
+// The subjects of the comparison. Each returns clients of its own kind, whose locks have the same
 // methods:
 //
-//   tryAcquire()     what is held, or null when somebody else has it
-//   acquire(ms)      waits without an end: at the subject's own pace, or with so long between tries if it only polls
-//   renew(held)      what is held then
-//   release(held)    whether it was still held
+//   tryAcquire()     returns a hold, or null if another client holds the lock
+//   acquire(ms)      waits without an end, by notifications or with `ms` between polls
+//   renew(held)      returns the renewed hold
+//   release(held)    returns whether the lock was still held
 //
-// Nobody renews by itself here: a lease is long enough for a measurement.
+// No client renews by itself: a lease is long enough for a measurement.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -16,21 +16,21 @@ const LEASE_MS = 60_000;
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 export const subjects = {
-  edgelatch: (stand) => edgelatch(stand, "lock", { wakeups: "auto" }),
-  "edgelatch-polling": (stand) => edgelatch(stand, "lock", { wakeups: "off" }),
-  "edgelatch-fair": (stand) => edgelatch(stand, "fairLock", { wakeups: "auto" }),
+  edgelatch: (env) => edgelatch(env, "lock", { wakeups: "auto" }),
+  "edgelatch-polling": (env) => edgelatch(env, "lock", { wakeups: "off" }),
+  "edgelatch-fair": (env) => edgelatch(env, "fairLock", { wakeups: "auto" }),
   upstash,
   redlock,
   "redis-semaphore": redisSemaphore,
 };
 
-async function edgelatch(stand, kind, options) {
-  const wire = overHttp(stand);
+async function edgelatch(env, kind, options) {
+  const wire = overHttp(env);
   const { connect } = await from(process.env.EDGELATCH_CONSUMER, "edgelatch");
   const over = new AbortController();
   const forAsLong = { leaseMs: LEASE_MS, waitMs: "until-aborted", signal: over.signal };
   const client = () => {
-    const locks = connect({ url: stand.url, token: stand.token, ...options });
+    const locks = connect({ url: env.url, token: env.token, ...options });
     return {
       lock(name) {
         const lock = locks[kind](name);
@@ -49,11 +49,11 @@ async function edgelatch(stand, kind, options) {
   return { wire, client };
 }
 
-async function upstash(stand) {
-  const wire = overHttp(stand);
+async function upstash(env) {
+  const wire = overHttp(env);
   const [{ Redis }, { Lock }] = await Promise.all([tool("@upstash/redis"), tool("@upstash/lock")]);
   const client = () => {
-    const redis = new Redis({ url: stand.url, token: stand.token });
+    const redis = new Redis({ url: env.url, token: env.token });
     return {
       lock(name) {
         const lock = new Lock({ id: name, lease: LEASE_MS, redis });
@@ -71,9 +71,9 @@ async function upstash(stand) {
   return { wire, client };
 }
 
-async function redlock(stand) {
+async function redlock(env) {
   const [{ default: Redlock, ExecutionError }, { Redis }] = await Promise.all([tool("redlock"), tool("ioredis")]);
-  const wire = overTcp(stand, Redis);
+  const wire = overTcp(env, Redis);
   const client = () => {
     const maker = new Redlock([wire.connect()]);
     return {
@@ -96,9 +96,9 @@ async function redlock(stand) {
   return { wire, client };
 }
 
-async function redisSemaphore(stand) {
+async function redisSemaphore(env) {
   const [{ Mutex }, { Redis }] = await Promise.all([tool("redis-semaphore"), tool("ioredis")]);
-  const wire = overTcp(stand, Redis);
+  const wire = overTcp(env, Redis);
   const client = () => {
     const redis = wire.connect();
     return {

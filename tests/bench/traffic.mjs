@@ -1,11 +1,11 @@
 // Requests and bytes of each call: on a Redis that has not seen the scripts, and later.
 import { randomUUID } from "node:crypto";
 
-import { relay } from "./relay.mjs";
+import { startCountingProxy } from "./counting_proxy.mjs";
 
 /** Fails if a call does not do what it is for. */
-export async function traffic(subject, _options, stand) {
-  const [near, far] = await Promise.all([relay(stand.url), relay(stand.redis)]);
+export async function traffic(subject, _options, env) {
+  const [near, far] = await Promise.all([startCountingProxy(env.url), startCountingProxy(env.redis)]);
   const { wire, client } = await subject({ url: near.url, redis: far.url });
   const made = client();
   const total = () => ({

@@ -6,9 +6,9 @@ import { setTimeout as sleep } from "node:timers/promises";
  * From the moment at which all begin to wait, each in a client of its own, until the time is over
  * and nobody has been let in.
  */
-export async function waiting(subject, { waiters, seconds }, stand) {
+export async function waiting(subject, { waiters, seconds }, env) {
   // Before the subject is there, which counts what is fetched.
-  const commands = watch(stand);
+  const commands = watch(env);
   const { wire, client } = await subject();
   const name = `bench:${randomUUID()}`;
   await client().lock(name).tryAcquire();

@@ -1,127 +1,150 @@
 //! Builds histories by hand. A span reaches from a call to its reply.
 
 use test_support::history::{
-    Act, Claim, Count, End, History, Hold, Look, Loss, NEVER, Share, Take, Time, Told, Verdict,
+    AcquireResult, Acquisition, Claim, History, Hold, LatchCall, LatchOperation, Loss, Mode, NEVER,
+    Observation, ReleaseCall, ReleaseResult, Time,
 };
 
 pub(crate) type Span = (Time, Time);
 
 /// A history.
 #[derive(Default)]
-pub(crate) struct Past {
+pub(crate) struct HistoryBuilder {
     pub(crate) history: History,
 }
 
 /// An acquisition of the history.
-pub(crate) struct Taken<'a> {
+pub(crate) struct AcquisitionBuilder<'a> {
     history: &'a mut History,
     number: usize,
 }
 
-impl Past {
+impl HistoryBuilder {
     /// A history with one name and this number of permits.
     pub(crate) fn with_permits(permits: u32) -> Self {
-        let mut past = Self::default();
-        past.history.ground.permits = Some((permits, 0));
-        past
+        let mut builder = Self::default();
+        builder.history.assumptions.permits = Some((permits, 0));
+        builder
     }
 
     /// Records an acquisition with this result.
-    pub(crate) fn asks(&mut self, owner: u32, share: Share, span: Span, told: Told) -> Taken<'_> {
-        let claims = vec![Claim { name: 0, share }];
+    pub(crate) fn acquire(
+        &mut self,
+        owner: u32,
+        mode: Mode,
+        span: Span,
+        result: AcquireResult,
+    ) -> AcquisitionBuilder<'_> {
+        let claims = vec![Claim { name: 0, mode }];
         let (invoked, completed) = span;
-        self.history.takes.push(Take { owner, claims, invoked, completed, lease: 100, told });
-        Taken { number: self.history.takes.len() - 1, history: &mut self.history }
+        self.history.acquisitions.push(Acquisition {
+            owner,
+            claims,
+            invoked,
+            completed,
+            lease: 100,
+            result,
+        });
+        AcquisitionBuilder {
+            number: self.history.acquisitions.len() - 1,
+            history: &mut self.history,
+        }
     }
 
     /// Records a hold with this token; the holder may rely on it until `until`.
-    pub(crate) fn holds(
+    pub(crate) fn hold_as(
         &mut self,
         owner: u32,
-        share: Share,
+        mode: Mode,
         span: Span,
         token: u64,
         until: Time,
-    ) -> Taken<'_> {
-        let looks = vec![Look { at: span.1, until }];
-        let hold = Hold { tokens: vec![Some(token)], looks, ..Hold::default() };
-        self.asks(owner, share, span, Told::Held(hold))
+    ) -> AcquisitionBuilder<'_> {
+        let observations = vec![Observation { at: span.1, until }];
+        let hold = Hold { tokens: vec![Some(token)], observations, ..Hold::default() };
+        self.acquire(owner, mode, span, AcquireResult::Held(hold))
     }
 
     /// Records an exclusive hold.
-    pub(crate) fn has(&mut self, owner: u32, span: Span, token: u64, until: Time) -> Taken<'_> {
-        self.holds(owner, Share::Alone, span, token, until)
+    pub(crate) fn hold_exclusively(
+        &mut self,
+        owner: u32,
+        span: Span,
+        token: u64,
+        until: Time,
+    ) -> AcquisitionBuilder<'_> {
+        self.hold_as(owner, Mode::Exclusive, span, token, until)
     }
 
     /// Redis loses data in this span.
-    pub(crate) fn loses(&mut self, from: Time, to: Time) {
-        self.history.ground.losses.push(Loss { from, to });
+    pub(crate) fn lose_data(&mut self, from: Time, to: Time) {
+        self.history.assumptions.losses.push(Loss { from, to });
     }
 
-    pub(crate) fn counts(&mut self, (invoked, completed): Span, act: Act) {
-        self.history.counts.push(Count { name: 0, invoked, completed, act });
+    pub(crate) fn call_latch(&mut self, (invoked, completed): Span, operation: LatchOperation) {
+        self.history.counts.push(LatchCall { name: 0, invoked, completed, operation });
     }
 
     /// Records a call without a reply.
-    pub(crate) fn perhaps_counts(&mut self, invoked: Time, act: Act) {
-        self.counts((invoked, NEVER), act);
+    pub(crate) fn counts_unconfirmed(&mut self, invoked: Time, operation: LatchOperation) {
+        self.call_latch((invoked, NEVER), operation);
     }
 
     /// The judge accepts the history.
-    pub(crate) fn passes(&self) {
-        self.history.judge().unwrap_or_else(|what| panic!("{what}: {:#?}", self.history));
+    pub(crate) fn assert_accepted(&self) {
+        self.history.check().unwrap_or_else(|what| panic!("{what}: {:#?}", self.history));
     }
 
     /// The judge rejects the history, for this reason.
-    pub(crate) fn fails(&self, reason: &str) {
-        let verdict = self.history.judge();
+    pub(crate) fn assert_rejected(&self, reason: &str) {
+        let verdict = self.history.check();
         let refused = verdict.as_ref().is_err_and(|what| what.contains(reason));
         assert!(refused, "{verdict:?}, not {reason}: {:#?}", self.history);
     }
 }
 
-impl Taken<'_> {
+impl AcquisitionBuilder<'_> {
     fn hold(&mut self) -> &mut Hold {
         self.history.hold(self.number).unwrap()
     }
 
-    fn ends(mut self, (asked, told): Span, verdict: Verdict) -> Self {
-        self.hold().end = Some(End { asked, told, verdict });
+    fn end(mut self, (sent, completed): Span, result: ReleaseResult) -> Self {
+        self.hold().end = Some(ReleaseCall { sent, completed, result });
         self
     }
 
     pub(crate) fn released(self, span: Span) -> Self {
-        self.ends(span, Verdict::Released)
+        self.end(span, ReleaseResult::Released)
     }
 
     pub(crate) fn was_lost(self, span: Span) -> Self {
-        self.ends(span, Verdict::WasLost)
+        self.end(span, ReleaseResult::WasLost)
     }
 
     /// Records a release after which other acquisitions of the owner still hold.
-    pub(crate) fn left(self, span: Span) -> Self {
-        self.ends(span, Verdict::Left)
+    pub(crate) fn released_in_part(self, span: Span) -> Self {
+        self.end(span, ReleaseResult::Left)
     }
 
     /// Records a release without a reply.
-    pub(crate) fn perhaps_ends(self, asked: Time) -> Self {
-        self.ends((asked, NEVER), Verdict::Nothing)
+    pub(crate) fn release_unanswered(self, sent: Time) -> Self {
+        self.end((sent, NEVER), ReleaseResult::Nothing)
     }
 
     /// Records a release with an unknown outcome; the hold is over at `over`.
-    pub(crate) fn perhaps_released(self, span: Span, over: Time) -> Self {
-        self.ends(span, Verdict::Unknown { over })
+    pub(crate) fn release_unknown(self, span: Span, over: Time) -> Self {
+        self.end(span, ReleaseResult::Unknown { over })
     }
 
     /// Records that the holder read its lease.
-    pub(crate) fn seen(mut self, at: Time, left: Time) -> Self {
-        self.hold().sees(at, left);
+    pub(crate) fn observed(mut self, at: Time, left: Time) -> Self {
+        self.hold().record_lease(at, left);
         self
     }
 
     /// Records Redis' reply that the hold existed.
-    pub(crate) fn stood(mut self, at: Time, asked: Time) -> Self {
-        self.hold().stood(at, asked);
+    pub(crate) fn record_held(mut self, at: Time, sent: Time) -> Self {
+        self.hold().record_held(at, sent);
         self
     }
 

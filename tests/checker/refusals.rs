@@ -1,98 +1,98 @@
 //! Histories of refusals: an acquisition that was refused because another client held.
 
-use super::history_builder::Past;
-use test_support::history::{NEVER, Share, Told};
+use super::history_builder::HistoryBuilder;
+use test_support::history::{AcquireResult, Mode, NEVER};
 
-const BUSY: Told = Told::Busy;
+const BUSY: AcquireResult = AcquireResult::Busy;
 
 #[test]
 fn a_refusal_without_a_holder_is_refused() {
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).released((20, 30));
-    past.asks(2, Share::Alone, (31, 40), BUSY);
-    past.fails("I10 1 was told that somebody else has it");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
+    builder.acquire(2, Mode::Exclusive, (31, 40), BUSY);
+    builder.assert_rejected("I10 1 was told that somebody else has it");
 }
 
 #[test]
 fn a_holder_is_a_reason_and_so_is_one_whose_release_is_under_way() {
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).released((20, 30));
-    past.asks(2, Share::Alone, (30, 40), BUSY);
-    past.passes();
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).perhaps_released((20, 30), 90);
-    past.asks(2, Share::Alone, (80, 85), BUSY);
-    past.passes();
-    past.asks(3, Share::Alone, (95, 99), BUSY);
-    past.fails("I10 2");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
+    builder.acquire(2, Mode::Exclusive, (30, 40), BUSY);
+    builder.assert_accepted();
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).release_unknown((20, 30), 90);
+    builder.acquire(2, Mode::Exclusive, (80, 85), BUSY);
+    builder.assert_accepted();
+    builder.acquire(3, Mode::Exclusive, (95, 99), BUSY);
+    builder.assert_rejected("I10 2");
 }
 
 #[test]
 fn an_acquisition_that_was_given_back_is_a_reason_while_it_lasts() {
-    let mut past = Past::default();
-    past.asks(1, Share::Alone, (0, 50), Told::Not);
-    past.asks(2, Share::Alone, (20, 30), BUSY);
-    past.passes();
-    past.asks(3, Share::Alone, (51, 60), BUSY);
-    past.fails("I10 2");
+    let mut builder = HistoryBuilder::default();
+    builder.acquire(1, Mode::Exclusive, (0, 50), AcquireResult::Not);
+    builder.acquire(2, Mode::Exclusive, (20, 30), BUSY);
+    builder.assert_accepted();
+    builder.acquire(3, Mode::Exclusive, (51, 60), BUSY);
+    builder.assert_rejected("I10 2");
 }
 
 #[test]
 fn an_unknown_acquisition_is_a_reason_until_its_bound() {
-    let mut past = Past::default();
-    past.asks(1, Share::Alone, (0, 10), Told::Unknown { over: 60 });
-    past.asks(2, Share::Alone, (55, 59), BUSY);
-    past.passes();
-    past.asks(3, Share::Alone, (61, 69), BUSY);
-    past.fails("I10 2");
+    let mut builder = HistoryBuilder::default();
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(2, Mode::Exclusive, (55, 59), BUSY);
+    builder.assert_accepted();
+    builder.acquire(3, Mode::Exclusive, (61, 69), BUSY);
+    builder.assert_rejected("I10 2");
 }
 
 #[test]
 fn who_never_came_back_is_a_reason_for_ever() {
-    let mut past = Past::default();
-    past.asks(1, Share::Alone, (0, NEVER), Told::Nothing);
-    past.asks(2, Share::Alone, (5_000, 5_010), BUSY);
-    past.passes();
+    let mut builder = HistoryBuilder::default();
+    builder.acquire(1, Mode::Exclusive, (0, NEVER), AcquireResult::Nothing);
+    builder.acquire(2, Mode::Exclusive, (5_000, 5_010), BUSY);
+    builder.assert_accepted();
 }
 
 #[test]
 fn a_reader_is_no_reason_for_a_reader() {
-    let mut past = Past::default();
-    past.holds(1, Share::Beside, (0, 10), 1, 100);
-    past.asks(2, Share::Beside, (20, 30), BUSY);
-    past.fails("I10 1");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_as(1, Mode::Shared, (0, 10), 1, 100);
+    builder.acquire(2, Mode::Shared, (20, 30), BUSY);
+    builder.assert_rejected("I10 1");
     // A writer is a reason: it may have held and released, although its result is a refusal.
-    past.asks(3, Share::Alone, (15, 35), BUSY);
-    past.passes();
+    builder.acquire(3, Mode::Exclusive, (15, 35), BUSY);
+    builder.assert_accepted();
 }
 
 #[test]
 fn who_waits_is_a_reason_where_there_is_a_queue() {
-    let mut past = Past::default();
-    past.holds(1, Share::Beside, (0, 10), 1, 100);
-    past.asks(2, Share::Beside, (20, 30), BUSY);
-    past.history.ground.queues = true;
-    past.passes();
+    let mut builder = HistoryBuilder::default();
+    builder.hold_as(1, Mode::Shared, (0, 10), 1, 100);
+    builder.acquire(2, Mode::Shared, (20, 30), BUSY);
+    builder.history.assumptions.queues = true;
+    builder.assert_accepted();
 }
 
 #[test]
 fn permits_that_are_there_are_not_refused() {
-    let mut past = Past::with_permits(2);
-    past.holds(1, Share::Some(1), (0, 10), 1, 100).released((50, 60));
-    past.asks(2, Share::Some(2), (20, 30), BUSY);
-    past.passes();
-    past.asks(3, Share::Some(1), (21, 31), BUSY);
-    past.passes();
-    past.asks(4, Share::Some(1), (70, 80), BUSY);
-    past.fails("I10 3");
+    let mut builder = HistoryBuilder::with_permits(2);
+    builder.hold_as(1, Mode::Permits(1), (0, 10), 1, 100).released((50, 60));
+    builder.acquire(2, Mode::Permits(2), (20, 30), BUSY);
+    builder.assert_accepted();
+    builder.acquire(3, Mode::Permits(1), (21, 31), BUSY);
+    builder.assert_accepted();
+    builder.acquire(4, Mode::Permits(1), (70, 80), BUSY);
+    builder.assert_rejected("I10 3");
 }
 
 #[test]
 fn no_permits_are_a_reason_before_they_are_brought() {
-    let mut past = Past::with_permits(2);
-    past.history.ground.permits = Some((2, 50));
-    past.asks(1, Share::Some(1), (40, 45), BUSY);
-    past.passes();
-    past.asks(1, Share::Some(1), (60, 65), BUSY);
-    past.fails("I10 1");
+    let mut builder = HistoryBuilder::with_permits(2);
+    builder.history.assumptions.permits = Some((2, 50));
+    builder.acquire(1, Mode::Permits(1), (40, 45), BUSY);
+    builder.assert_accepted();
+    builder.acquire(1, Mode::Permits(1), (60, 65), BUSY);
+    builder.assert_rejected("I10 1");
 }

@@ -1,84 +1,84 @@
 //! Histories of shared holds: readers, permits, and the acquisitions of one owner.
 
-use super::history_builder::Past;
-use test_support::history::Share;
+use super::history_builder::HistoryBuilder;
+use test_support::history::Mode;
 
-const READS: Share = Share::Beside;
-const WRITES: Share = Share::Alone;
+const READS: Mode = Mode::Shared;
+const WRITES: Mode = Mode::Exclusive;
 
 #[test]
 fn readers_share_a_token_and_a_writer_beside_them_is_refused() {
-    let mut past = Past::default();
-    past.holds(1, READS, (0, 10), 1, 100);
-    past.holds(2, READS, (20, 30), 1, 100);
-    past.passes();
-    past.holds(3, WRITES, (40, 50), 2, 150);
-    past.fails("I1");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_as(1, READS, (0, 10), 1, 100);
+    builder.hold_as(2, READS, (20, 30), 1, 100);
+    builder.assert_accepted();
+    builder.hold_as(3, WRITES, (40, 50), 2, 150);
+    builder.assert_rejected("I1");
 }
 
 #[test]
 fn readers_have_a_new_token_after_each_writer() {
-    let mut past = Past::default();
-    past.holds(1, READS, (0, 10), 1, 100).released((20, 30));
-    past.holds(2, READS, (40, 50), 1, 100).released((60, 70));
-    past.passes();
-    past.holds(3, WRITES, (31, 32), 2, 100).released((33, 34));
-    past.fails("I2 token 2 of 2 is older");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_as(1, READS, (0, 10), 1, 100).released((20, 30));
+    builder.hold_as(2, READS, (40, 50), 1, 100).released((60, 70));
+    builder.assert_accepted();
+    builder.hold_as(3, WRITES, (31, 32), 2, 100).released((33, 34));
+    builder.assert_rejected("I2 token 2 of 2 is older");
 }
 
 #[test]
 fn a_writer_s_token_is_nobody_else_s() {
-    let mut past = Past::default();
-    past.holds(1, WRITES, (0, 10), 1, 100).released((20, 30));
-    past.holds(2, READS, (25, 50), 1, 100);
-    past.fails("I2 token 1");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_as(1, WRITES, (0, 10), 1, 100).released((20, 30));
+    builder.hold_as(2, READS, (25, 50), 1, 100);
+    builder.assert_rejected("I2 token 1");
 }
 
 #[test]
 fn more_permits_than_there_are_is_refused() {
-    let mut past = Past::with_permits(3);
-    past.holds(1, Share::Some(2), (0, 10), 1, 100);
-    past.holds(2, Share::Some(1), (20, 30), 2, 100);
-    past.passes();
-    past.holds(3, Share::Some(1), (40, 50), 3, 150);
-    past.fails("I1 4 permits are held at 50");
+    let mut builder = HistoryBuilder::with_permits(3);
+    builder.hold_as(1, Mode::Permits(2), (0, 10), 1, 100);
+    builder.hold_as(2, Mode::Permits(1), (20, 30), 2, 100);
+    builder.assert_accepted();
+    builder.hold_as(3, Mode::Permits(1), (40, 50), 3, 150);
+    builder.assert_rejected("I1 4 permits are held at 50");
 }
 
 /// No more holders than permits are certain at the same time, and still one grant came too early.
 #[test]
 fn permits_that_nobody_can_have_given_back_in_time_are_refused() {
-    let mut past = Past::with_permits(1);
-    past.holds(1, Share::Some(1), (0, 10), 3, 100).released((50, 60));
-    past.holds(2, Share::Some(1), (0, 90), 2, 200).released((95, 99));
-    past.fails("I1 0 was granted with no room");
+    let mut builder = HistoryBuilder::with_permits(1);
+    builder.hold_as(1, Mode::Permits(1), (0, 10), 3, 100).released((50, 60));
+    builder.hold_as(2, Mode::Permits(1), (0, 90), 2, 200).released((95, 99));
+    builder.assert_rejected("I1 0 was granted with no room");
 }
 
 #[test]
 fn one_owner_enters_twice_by_one_grant() {
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).one_of(1).released((60, 70));
-    past.has(1, (20, 21), 1, 100).one_of(2).left((30, 31));
-    past.passes();
-    past.has(2, (40, 50), 2, 150);
-    past.fails("I1");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1).released((60, 70));
+    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(2).released_in_part((30, 31));
+    builder.assert_accepted();
+    builder.hold_exclusively(2, (40, 50), 2, 150);
+    builder.assert_rejected("I1");
 }
 
 #[test]
 fn two_grants_of_one_owner_at_a_time_are_refused() {
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100);
-    past.has(1, (20, 21), 2, 100);
-    past.fails("I5 1 and 0 are two grants");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100);
+    builder.hold_exclusively(1, (20, 21), 2, 100);
+    builder.assert_rejected("I5 1 and 0 are two grants");
 }
 
 #[test]
 fn a_hold_count_that_does_not_count_is_refused() {
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).one_of(1);
-    past.has(1, (20, 21), 1, 100).one_of(3);
-    past.fails("I5 1 is one of 3, not 2 to 2");
-    let mut past = Past::default();
-    past.has(1, (0, 10), 1, 100).one_of(1);
-    past.has(1, (20, 21), 1, 100).one_of(1);
-    past.fails("I5 1 is one of 1");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
+    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(3);
+    builder.assert_rejected("I5 1 is one of 3, not 2 to 2");
+    let mut builder = HistoryBuilder::default();
+    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
+    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(1);
+    builder.assert_rejected("I5 1 is one of 1");
 }

@@ -1,8 +1,8 @@
 //! Acquisitions that a gateway or Redis refuses, and replies that are not valid for an acquisition.
 
-use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, RefusalKind};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -31,8 +31,8 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
 /// A full object refuses every new owner, and writes no tombstone.
 #[test]
 fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
-    for patience in [WaitPolicy::Once, up_to(30_000)] {
-        let it = acquire(patience).expect_call(ACQUIRE).refuse("LIMIT the group is full");
+    for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
+        let it = acquire(wait_policy).expect_call(ACQUIRE).refuse("LIMIT the group is full");
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
         let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Other, "LIMIT"));

@@ -1,9 +1,9 @@
 //! Waiting in the queue of a fair lock, and handing the place over to the waiter's next owner.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -12,8 +12,8 @@ const RELEASE: &str = "fair_release";
 /// How long a waiter uses an owner, in milliseconds.
 const ROUND_MS: u64 = 600_000;
 
-fn fair_acquire(patience: WaitPolicy) -> Conversation<Acquire> {
-    acquire_with(AcquireSpec::new(fair_lock("invoice:42"), patience))
+fn fair_acquire(wait_policy: WaitPolicy) -> Conversation<Acquire> {
+    acquire_with(AcquireSpec::new(fair_lock("invoice:42"), wait_policy))
 }
 
 /// The reply to the second in the queue: its next try is due within 3,333 ms.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -19,8 +19,8 @@ const TWO: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
 const THREE: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// The first and the second member are granted; the third is refused.
-fn keeps_two(patience: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock(3, patience)
+fn keeps_two(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+    multi_lock(3, wait_policy)
         .expect_calls(&THREE)
         .reply_from(0, granted(10))
         .reply_from(1, granted(11))

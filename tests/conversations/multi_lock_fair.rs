@@ -1,11 +1,11 @@
 //! Fair locks among the members of a multi-lock: in which queues the waiter waits, and how it keeps
 //! its place.
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::AcquireAll;
-use edgelatch::protocol::calls::Target;
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::AcquireAll;
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -16,8 +16,8 @@ const PREVIOUS_OWNER: usize = 15;
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
 
-fn multi_lock_of(parts: Vec<Target>, patience: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock_with(multi_lock_spec(parts, patience))
+fn multi_lock_of(parts: Vec<Target>, wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+    multi_lock_with(multi_lock_spec(parts, wait_policy))
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Properties of the acquisition of a multi-lock and of a redLock under arbitrary events: it ends,
 //! it keeps to its budget, and needless wake-ups change nothing.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{AcquireAllSpec, AcquireQuorumSpec, Machine, MultiGrant};
-use edgelatch::protocol::reply::Code;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{AcquireAllSpec, AcquireQuorumSpec, Machine, MultiGrant};
+use edgelatch_proto::protocol::reply::Code;
 use proptest::prelude::*;
 use test_support::random::cases;
 
 use crate::language::*;
-use crate::properties::{ends, event, ignores_needless_wakeups, patience};
+use crate::properties::{ends, event, ignores_needless_wakeups, wait_policy};
 
 /// Returns how many calls the machine makes. `answers` select the replies to them, in turn.
 fn spend<M>(machine: M, answers: &[u8]) -> usize
@@ -56,15 +56,15 @@ proptest! {
     fn both_end_whatever_happens_and_needless_waking_moves_nothing(
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
-        patience in patience(),
+        wait_policy in wait_policy(),
     ) {
         let budget = budget(40);
-        let spec = multi_lock_spec(vec![fair(0), plain(1), plain(2)], patience);
+        let spec = multi_lock_spec(vec![fair(0), plain(1), plain(2)], wait_policy);
         let machine = multi_lock_machine(AcquireAllSpec { budget, ..spec });
         ends(machine.clone(), &events, 300)?;
         ignores_needless_wakeups(machine, &events, &extra)?;
 
-        let spec = red_lock_spec(3, patience);
+        let spec = red_lock_spec(3, wait_policy);
         let machine = red_lock_machine(AcquireQuorumSpec { budget, ..spec });
         ends(machine.clone(), &events, 400)?;
         ignores_needless_wakeups(machine, &events, &extra)?;

@@ -4,10 +4,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::{Acquire, AcquireSpec, Machine};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Machine};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 use proptest::prelude::*;
 use test_support::random::cases;
 
@@ -145,14 +145,14 @@ where
     Ok(())
 }
 
-pub(crate) fn patience() -> impl Strategy<Value = WaitPolicy> {
+pub(crate) fn wait_policy() -> impl Strategy<Value = WaitPolicy> {
     let waits = (1_u64..60_000).prop_map(up_to);
     prop_oneof![Just(WaitPolicy::Once), waits, Just(WaitPolicy::UntilCancelled)]
 }
 
 /// An acquisition that ends by its budget, even without a wait that ends.
-fn budgeted_acquire(patience: WaitPolicy) -> Acquire {
-    acquire_machine(AcquireSpec { budget: budget(30), ..acquire_spec(patience) })
+fn budgeted_acquire(wait_policy: WaitPolicy) -> Acquire {
+    acquire_machine(AcquireSpec { budget: budget(30), ..acquire_spec(wait_policy) })
 }
 
 proptest! {
@@ -161,10 +161,10 @@ proptest! {
     #[test]
     fn every_machine_ends_whatever_happens(
         events in prop::collection::vec(event(), 0..40),
-        patience in patience(),
+        wait_policy in wait_policy(),
         flag in any::<bool>(),
     ) {
-        ends(budgeted_acquire(patience), &events, 200)?;
+        ends(budgeted_acquire(wait_policy), &events, 200)?;
         ends(renewal_machine(LeaseTime::DEFAULT, flag), &events, 2_000)?;
         ends(release_machine(LeaseTime::DEFAULT), &events, 20)?;
         ends(force_release_machine(flag), &events, 40)?;
@@ -176,10 +176,10 @@ proptest! {
     fn being_woken_early_or_twice_moves_no_machine(
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
-        patience in patience(),
+        wait_policy in wait_policy(),
         flag in any::<bool>(),
     ) {
-        ignores_needless_wakeups(budgeted_acquire(patience), &events, &extra)?;
+        ignores_needless_wakeups(budgeted_acquire(wait_policy), &events, &extra)?;
         ignores_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, flag), &events, &extra)?;
         ignores_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
         ignores_needless_wakeups(force_release_machine(flag), &events, &extra)?;

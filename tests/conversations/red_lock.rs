@@ -1,9 +1,9 @@
 //! Acquiring a redLock: a majority of nodes that store one token.
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
-use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
+use edgelatch_proto::protocol::reply::{Code, ServerClock};
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
@@ -17,8 +17,8 @@ const RELEASE: &str = "lock_release";
 const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// A redLock of three nodes; the machine has called each.
-pub(crate) fn three(patience: WaitPolicy) -> Conversation<AcquireQuorum> {
-    red_lock(3, patience).expect_calls(&ALL)
+pub(crate) fn three(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
+    red_lock(3, wait_policy).expect_calls(&ALL)
 }
 
 /// Returns the nodes that count. Each must store the token.

@@ -1,9 +1,9 @@
 //! A redLock with nodes that are silent, refuse, or are too young to vote.
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{AcquireQuorum, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{AcquireQuorum, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::red_lock::{three, voters};
@@ -13,9 +13,9 @@ const RELEASE: &str = "lock_release";
 /// A refusal that lasts.
 const UNAUTHORIZED: &str = "WRONGPASS no";
 
-fn five(patience: WaitPolicy) -> Conversation<AcquireQuorum> {
+fn five(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
     let all = [0, 1, 2, 3, 4].map(|node| (node, ACQUIRE));
-    red_lock(5, patience).expect_calls(&all)
+    red_lock(5, wait_policy).expect_calls(&all)
 }
 
 /// The reply of a node that does not vote for `ms`.
@@ -81,7 +81,7 @@ fn a_minority_that_says_no_for_good_is_borne_and_a_majority_is_not() {
 #[test]
 fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
     let two_refuse =
-        |patience| five(patience).refuse_from(0, UNAUTHORIZED).refuse_from(1, UNAUTHORIZED);
+        |wait_policy| five(wait_policy).refuse_from(0, UNAUTHORIZED).refuse_from(1, UNAUTHORIZED);
     let it = two_refuse(up_to(30_000)).reply_from(2, busy(9_000));
     let it = it.reply_from(3, busy(9_000)).reply_from(4, busy(9_000));
     assert!(

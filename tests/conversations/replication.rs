@@ -1,12 +1,12 @@
 //! Grants that count only once replicas have acknowledged them.
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, Machine,
     MultiGrant, TimeoutReason,
 };
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{AttemptTime, Replicas, WaitPolicy};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{AttemptTime, Replicas, WaitPolicy};
 
 use crate::language::*;
 
@@ -19,12 +19,12 @@ fn replicas(number: u8) -> Option<Replicas> {
 }
 
 /// An acquisition that two replicas must acknowledge.
-fn spec(patience: WaitPolicy) -> AcquireSpec {
-    AcquireSpec { replicas: replicas(2), ..acquire_spec(patience) }
+fn spec(wait_policy: WaitPolicy) -> AcquireSpec {
+    AcquireSpec { replicas: replicas(2), ..acquire_spec(wait_policy) }
 }
 
-fn acquiring(patience: WaitPolicy) -> Conversation<Acquire> {
-    acquire_with(spec(patience)).expect_call(ACQUIRE)
+fn acquiring(wait_policy: WaitPolicy) -> Conversation<Acquire> {
+    acquire_with(spec(wait_policy)).expect_call(ACQUIRE)
 }
 
 /// Returns, for each call, how many replicas Redis waits for, and for how many milliseconds at
@@ -53,9 +53,9 @@ fn a_grant_counts_when_as_many_replicas_have_it_as_were_asked_for() {
 
 #[test]
 fn a_grant_that_too_few_replicas_have_is_undone_and_reported_within_any_wait() {
-    for patience in [WaitPolicy::Once, up_to(60_000), WaitPolicy::UntilCancelled] {
+    for wait_policy in [WaitPolicy::Once, up_to(60_000), WaitPolicy::UntilCancelled] {
         for acknowledged in [0, 1] {
-            let it = acquiring(patience).reply(granted(42).acknowledged_by(acknowledged));
+            let it = acquiring(wait_policy).reply(granted(42).acknowledged_by(acknowledged));
             let it = it.expect_call(RELEASE);
             // The release waits for no replica.
             assert_eq!(awaited(&it), [Some((2, 1_000)), None]);
@@ -114,8 +114,8 @@ fn redis_waits_for_half_of_an_attempt_at_the_most() {
 }
 
 /// A multi-lock with one replica to acknowledge each member; the first two members are granted.
-fn multi_lock_of_three(patience: WaitPolicy) -> Conversation<AcquireAll> {
-    let spec = multi_lock_spec(vec![plain(0), plain(1), plain(2)], patience);
+fn multi_lock_of_three(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+    let spec = multi_lock_spec(vec![plain(0), plain(1), plain(2)], wait_policy);
     multi_lock_with(AcquireAllSpec { replicas: replicas(1), ..spec })
         .expect_calls(&ALL)
         .reply_from(0, granted(1).acknowledged_by(1))
@@ -127,8 +127,8 @@ fn of_several_parts_each_has_to_be_with_replicas() {
     let it = multi_lock_of_three(WaitPolicy::Once);
     assert_eq!(awaited(&it), [Some((1, 1_000)); 3]);
     it.reply_from(2, granted(3).acknowledged_by(1)).expect_done().unwrap();
-    for patience in [WaitPolicy::Once, up_to(60_000)] {
-        let it = multi_lock_of_three(patience).reply_from(2, granted(3).acknowledged_by(0));
+    for wait_policy in [WaitPolicy::Once, up_to(60_000)] {
+        let it = multi_lock_of_three(wait_policy).reply_from(2, granted(3).acknowledged_by(0));
         let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
         assert_eq!(awaited(&it)[3..], [None; 3]);
         let it = (0..3).fold(it, |it, gateway| it.reply_from(gateway, Code::Done));

@@ -3,58 +3,57 @@
 use std::future::ready;
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 #[tokio::test]
 async fn a_free_lock_costs_one_request_to_take_and_one_to_release() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    assert_eq!(stand.relay.seen().len(), 1);
+    assert_eq!(env.proxy.calls().len(), 1);
     assert_eq!((lease.name().as_str(), lease.hold_count()), ("job", 1));
     assert!(lease.remaining() > Duration::from_secs(20));
     assert_eq!(lease.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.seen().len(), 2);
-    stand.assert_nothing_is_held("released").await;
+    assert_eq!(env.proxy.calls().len(), 2);
+    env.assert_nothing_is_held("released").await;
 }
 
 /// S61.
 #[tokio::test]
 async fn an_unknown_script_costs_one_request_more_once() {
-    let stand = Stand::new().await;
-    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let lock = env.client().lock("job").unwrap();
     for requests in [4, 6] {
         lock.acquire().await.unwrap().release().await.unwrap();
-        assert_eq!(stand.relay.seen().len(), requests);
+        assert_eq!(env.proxy.calls().len(), requests);
     }
 }
 
 #[tokio::test]
 async fn a_held_lock_is_tried_for_in_one_request() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    stand.relay.plan(|_| test_support::misbehaviour::Fault::none());
-    assert!(stand.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
-    assert_eq!(stand.relay.seen().len(), 1);
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
+    env.proxy.plan(|_| test_support::faults::Fault::none());
+    assert!(env.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
+    assert_eq!(env.proxy.calls().len(), 1);
     held.release().await.unwrap();
-    let lease = stand.client().lock("job").unwrap().try_acquire().await.unwrap();
+    let lease = env.client().lock("job").unwrap().try_acquire().await.unwrap();
     assert_eq!(lease.unwrap().release().await, Ok(Released::Released));
 }
 
 #[tokio::test]
 async fn a_waiter_gets_the_lock_when_it_is_released() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
+    let lock = env.client().lock("job").unwrap();
     let options = AcquireOptions::new().max_requests(10_000);
     let waiter = tokio::spawn(async move { lock.acquire_with(options).await });
     // The waiter has been refused at least twice.
-    test_support::stand::until(async || stand.relay.count("lock_acquire") > 2).await;
+    test_support::test_env::until(async || env.proxy.count("lock_acquire") > 2).await;
     assert!(!waiter.is_finished());
     held.release().await.unwrap();
     let lease = waiter.await.unwrap().unwrap();
@@ -64,40 +63,40 @@ async fn a_waiter_gets_the_lock_when_it_is_released() {
 
 #[tokio::test]
 async fn a_wait_that_is_over_is_busy_and_leaves_only_a_tombstone() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(100));
-    let waited = stand.in_virtual_time(&host, lock.acquire_with(options)).await;
+    let waited = env.in_virtual_time(&host, lock.acquire_with(options)).await;
     let error = waited.unwrap_err();
     let AcquireError::Busy { remaining: Some(remaining) } = error else { panic!("{error:?}") };
     assert!(remaining <= Duration::from_secs(30));
     assert_eq!(held.release().await, Ok(Released::Released));
-    stand.assert_nothing_is_held("over").await;
+    env.assert_nothing_is_held("over").await;
 }
 
 #[tokio::test]
 async fn a_wait_stays_within_its_budget() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    stand.relay.plan(|_| test_support::misbehaviour::Fault::none());
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
+    env.proxy.plan(|_| test_support::faults::Fault::none());
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(400)).max_requests(3);
-    let waited = stand.in_virtual_time(&host, lock.acquire_with(options)).await;
+    let waited = env.in_virtual_time(&host, lock.acquire_with(options)).await;
     assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
-    assert!(stand.relay.seen().len() <= 3);
+    assert!(env.proxy.calls().len() <= 3);
     held.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_wait_that_is_cancelled_leaves_nothing() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
+    let lock = env.client().lock("job").unwrap();
     let asked = async {
-        while stand.relay.count("lock_acquire") < 3 {
+        while env.proxy.count("lock_acquire") < 3 {
             tokio::task::yield_now().await;
         }
     };
@@ -105,41 +104,41 @@ async fn a_wait_that_is_cancelled_leaves_nothing() {
     let error = lock.acquire_cancellable(options, asked).await.unwrap_err();
     assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
     held.release().await.unwrap();
-    stand.assert_nothing_is_held("cancelled").await;
+    env.assert_nothing_is_held("cancelled").await;
 }
 
 #[tokio::test]
 async fn what_is_cancelled_before_it_begins_sends_nothing_that_could_be_granted() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let error = lock.acquire_cancellable(AcquireOptions::new(), ready(())).await.unwrap_err();
     assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
-    stand.assert_nothing_is_held("cancelled").await;
+    env.assert_nothing_is_held("cancelled").await;
 }
 
 #[tokio::test]
 async fn a_hold_of_java_is_waited_for() {
-    let stand = Stand::new().await;
-    stand.redis.ask::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    env.redis.ask::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
+    let lock = env.client().lock("job").unwrap();
     assert_eq!(lock.inspect().await.unwrap().hold_count, 2);
-    stand.redis.ask::<u64>(&["PEXPIRE", "job", "300"]).await;
+    env.redis.ask::<u64>(&["PEXPIRE", "job", "300"]).await;
     let lease = lock.acquire().await.unwrap();
-    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     lease.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn locks_of_other_names_do_not_wait_for_each_other() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let mut leases = Vec::new();
     for name in ["a", "b", "{tag}:c", "é/?#% \"", "x/../../flushall"] {
         leases.push(client.lock(name).unwrap().try_acquire().await.unwrap().unwrap());
-        assert_eq!(stand.redis.ask::<u64>(&["EXISTS", name]).await, 1, "{name}");
+        assert_eq!(env.redis.ask::<u64>(&["EXISTS", name]).await, 1, "{name}");
     }
     for lease in leases {
         assert_eq!(lease.release().await, Ok(Released::Released));
     }
-    stand.assert_nothing_is_held("names").await;
+    env.assert_nothing_is_held("names").await;
 }

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use edgelatch::client::{Client, Lease};
+use edgelatch::client::{Client, Lease, Released};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use test_support::misbehaviour::{Fault, Said, http, json, page};
-use test_support::stand::{NativeClient, Stand, until, until_led};
+use test_support::faults::{Fault, FaultResponse, http, json, page};
+use test_support::test_env::{NativeClient, TestEnv, until, until_in_virtual_time};
 
 type Taken = Result<Option<Lease<Reqwest, TokioHost>>, AcquireError>;
 
@@ -43,11 +42,11 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 
 #[tokio::test]
 async fn calls_of_one_turn_are_one_request_and_each_has_its_own_answer() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job:3").unwrap().acquire().await.unwrap();
-    stand.relay.plan(|_| Fault::none());
-    let taken = try_all(&stand.client(), 10).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 10));
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job:3").unwrap().acquire().await.unwrap();
+    env.proxy.plan(|_| Fault::none());
+    let taken = try_all(&env.client(), 10).await;
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (1, 10));
     let (free, busy): (Vec<_>, _) =
         taken.into_iter().partition(|taken| taken.as_ref().unwrap().is_some());
     assert_eq!((free.len(), busy.len()), (9, 1));
@@ -55,42 +54,42 @@ async fn calls_of_one_turn_are_one_request_and_each_has_its_own_answer() {
         assert_ne!(lease.name().as_str(), "job:3");
         assert_eq!(lease.is_held().await, Ok(true));
     }
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
     release_all(free).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_release")), (1, 9));
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_release")), (1, 9));
     held.release().await.unwrap();
-    stand.assert_nothing_is_held("all").await;
+    env.assert_nothing_is_held("all").await;
 }
 
 #[tokio::test]
 async fn calls_of_one_task_and_of_several_kinds_are_one_request() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let (lock, pool) = (client.lock("job").unwrap(), client.semaphore("pool").unwrap());
     let latch = client.count_down_latch("gate").unwrap();
     assert_eq!(latch.count().await, Ok(0));
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
     let (lease, set, count) =
         tokio::join!(lock.acquire(), pool.try_set_permits(3, None), latch.count());
     assert_eq!((set, count), (Ok(true), Ok(0)));
-    assert_eq!(stand.relay.requests(), 1);
+    assert_eq!(env.proxy.requests(), 1);
     lease.unwrap().release().await.unwrap();
-    assert_eq!(stand.relay.requests(), 2);
+    assert_eq!(env.proxy.requests(), 2);
 }
 
 #[tokio::test]
 async fn no_request_has_more_than_so_many_calls() {
-    let stand = Stand::new().await;
-    let taken = try_all(&stand.client(), 130).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (3, 130));
+    let env = TestEnv::new().await;
+    let taken = try_all(&env.client(), 130).await;
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (3, 130));
     release_all(taken).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_release")), (6, 130));
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_release")), (6, 130));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_the_calls_of_several_threads_none_is_lost() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let pairs = (0..30).map(|number| {
         let client = client.clone();
         async move {
@@ -100,37 +99,37 @@ async fn of_the_calls_of_several_threads_none_is_lost() {
         }
     });
     pairs.collect::<JoinSet<_>>().join_all().await;
-    let calls = stand.relay.seen().len();
+    let calls = env.proxy.calls().len();
     assert_eq!(calls, 600);
-    assert!(stand.relay.requests() <= calls);
-    stand.assert_nothing_is_held("threads").await;
+    assert!(env.proxy.requests() <= calls);
+    env.assert_nothing_is_held("threads").await;
 }
 
 /// S61.
 #[tokio::test]
 async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() {
-    let stand = Stand::new().await;
-    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
-    let taken = try_all(&stand.client(), 10).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (2, 20));
+    let env = TestEnv::new().await;
+    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let taken = try_all(&env.client(), 10).await;
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (2, 20));
     release_all(taken).await;
     // Scripts of more than 64 kB in total are split into several requests.
-    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
-    let before = stand.relay.requests();
-    release_all(try_all(&stand.client(), 60).await).await;
-    let requests = stand.relay.requests() - before;
+    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let before = env.proxy.requests();
+    release_all(try_all(&env.client(), 60).await).await;
+    let requests = env.proxy.requests() - before;
     assert!((6..20).contains(&requests), "{requests}");
 }
 
 /// A client without an undo in the background, so that all requests are the test's own.
-fn bare_client(stand: &Stand) -> NativeClient {
-    Client::new(stand.gateway(), Reqwest::new(), TokioHost::new())
+fn bare_client(env: &TestEnv) -> NativeClient {
+    Client::new(env.gateway(), Reqwest::new(), TokioHost::new())
 }
 
 #[tokio::test]
 async fn whoever_goes_before_it_is_sent_is_left_out() {
-    let stand = Stand::new().await;
-    let client = bare_client(&stand);
+    let env = TestEnv::new().await;
+    let client = bare_client(&env);
     let [first, second, third] = [0, 1, 2].map(|number| try_for(client.clone(), number));
     let (mut first, mut second, mut third) = (Box::pin(first), Box::pin(second), Box::pin(third));
     assert!(poll_once(first.as_mut()).is_pending());
@@ -138,27 +137,27 @@ async fn whoever_goes_before_it_is_sent_is_left_out() {
     assert!(poll_once(third.as_mut()).is_pending());
     drop(first);
     let (second, third) = tokio::join!(second, third);
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 2));
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (1, 2));
     release_all(vec![second, third]).await;
     // A caller whose batch has lost its other callers sends the request of a single call.
     let mut gone = Box::pin(try_for(client.clone(), 3));
     assert!(poll_once(gone.as_mut()).is_pending());
     drop(gone);
     release_all(vec![try_for(client, 4).await]).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (4, 3));
-    stand.assert_nothing_is_held("left out").await;
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (4, 3));
+    env.assert_nothing_is_held("left out").await;
 }
 
 #[tokio::test]
 async fn who_is_not_polled_keeps_nobody_waiting_and_finds_its_answer() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let mut slow = Box::pin(try_for(client.clone(), 0));
     assert!(poll_once(slow.as_mut()).is_pending());
     let quick = try_for(client, 1).await;
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 2));
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (1, 2));
     let slow = slow.await;
-    assert_eq!(stand.relay.requests(), 1);
+    assert_eq!(env.proxy.requests(), 1);
     release_all(vec![slow, quick]).await;
 }
 
@@ -166,15 +165,15 @@ async fn who_is_not_polled_keeps_nobody_waiting_and_finds_its_answer() {
 async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
     let told = Arc::new(Notify::new());
     let late = Arc::clone(&told);
-    let stand = Stand::with(move |seen| match seen.script {
-        "lock_acquire" => Fault::after(Said::LateTruth(Arc::clone(&late))),
+    let env = TestEnv::with(move |seen| match seen.script {
+        "lock_acquire" => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
     })
     .await;
-    let client = bare_client(&stand);
+    let client = bare_client(&env);
     let mut tries: Vec<_> =
         (0..5).map(|number| tokio::spawn(try_for(client.clone(), number))).collect();
-    until(async || stand.relay.count("lock_acquire") == 5).await;
+    until(async || env.proxy.count("lock_acquire") == 5).await;
     // Task 0 was polled first, so it is the one that sent the request.
     for gone in [3, 0] {
         let gone = tries.remove(gone);
@@ -186,7 +185,7 @@ async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
     for one in tries {
         taken.push(one.await.unwrap());
     }
-    assert_eq!(stand.relay.requests(), 1);
+    assert_eq!(env.proxy.requests(), 1);
     release_all(taken).await;
 }
 
@@ -194,19 +193,19 @@ async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
 async fn a_batch_does_not_wait_for_the_one_before_it() {
     let told = Arc::new(Notify::new());
     let late = Arc::clone(&told);
-    let stand = Stand::with(move |seen| match (seen.script, seen.number) {
-        ("lock_acquire", 1..=3) => Fault::after(Said::LateTruth(Arc::clone(&late))),
+    let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
+        ("lock_acquire", 1..=3) => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
     })
     .await;
-    let client = stand.client();
+    let client = env.client();
     let first: Tries = (0..3).map(|number| try_for(client.clone(), number)).collect();
-    until(async || stand.relay.count("lock_acquire") == 3).await;
+    until(async || env.proxy.count("lock_acquire") == 3).await;
     let second: Tries = (3..6).map(|number| try_for(client.clone(), number)).collect();
     release_all(second.join_all().await).await;
     told.notify_one();
     release_all(first.join_all().await).await;
-    assert_eq!(stand.relay.requests(), 4);
+    assert_eq!(env.proxy.requests(), 4);
 }
 
 type Tries = JoinSet<Taken>;
@@ -214,9 +213,9 @@ type Tries = JoinSet<Taken>;
 /// S17.
 #[tokio::test]
 async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
-    for said in [
-        Said::Bytes(Vec::new()),
-        Said::HalfTheTruth,
+    for response in [
+        FaultResponse::Bytes(Vec::new()),
+        FaultResponse::Truncated,
         json(200, "[]"),
         json(200, r#"[{"result":[1]}]"#),
         json(200, r#"{"result":1}"#),
@@ -229,70 +228,71 @@ async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
         page(200),
         page(502),
     ] {
-        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
-            ("lock_acquire", 1) => Fault::after(said.clone()),
+        let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
+            ("lock_acquire", 1) => Fault::executed(response.clone()),
             _ => Fault::none(),
         })
         .await;
-        let taken = try_all(&stand.client(), 3).await;
-        assert_eq!(stand.relay.count("lock_acquire"), 6);
+        let taken = try_all(&env.client(), 3).await;
+        assert_eq!(env.proxy.count("lock_acquire"), 6);
         for number in 0..3 {
             let name = format!("job:{number}");
-            assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
+            assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
         }
         release_all(taken).await;
         // The client does not know yet whether the gateway has pipelines, so the next requests are
         // single.
-        assert_eq!(stand.relay.requests(), 1 + 3 + 3);
-        stand.assert_nothing_is_held("lost").await;
+        assert_eq!(env.proxy.requests(), 1 + 3 + 3);
+        env.assert_nothing_is_held("lost").await;
     }
 }
 
 /// S17.
 #[tokio::test]
 async fn of_what_is_executed_in_part_each_is_granted_once() {
-    for (count, said) in [1, 2].into_iter().flat_map(|count| {
-        [Said::Bytes(Vec::new()), Said::HalfTheTruth, Said::Truth].map(|said| (count, said))
+    for (count, response) in [1, 2].into_iter().flat_map(|count| {
+        [FaultResponse::Bytes(Vec::new()), FaultResponse::Truncated, FaultResponse::Real]
+            .map(|response| (count, response))
     }) {
-        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
-            ("lock_acquire", 1) => Fault::in_part(count, said.clone()),
+        let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
+            ("lock_acquire", 1) => Fault::partly_executed(count, response.clone()),
             _ => Fault::none(),
         })
         .await;
-        let taken = try_all(&stand.client(), 3).await;
-        assert_eq!(stand.relay.count("lock_acquire"), 6);
+        let taken = try_all(&env.client(), 3).await;
+        assert_eq!(env.proxy.count("lock_acquire"), 6);
         for taken in &taken {
             let lease = taken.as_ref().unwrap().as_ref().unwrap();
             let name = lease.name().as_str();
-            assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", name]).await, ["1"]);
+            assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", name]).await, ["1"]);
             let key = format!("redisson_lock_token:{{{name}}}");
-            let token: String = stand.redis.ask(&["GET", &key]).await;
+            let token: String = env.redis.ask(&["GET", &key]).await;
             assert_eq!(token, lease.token().to_string());
         }
         release_all(taken).await;
-        stand.assert_nothing_is_held("in part").await;
+        env.assert_nothing_is_held("in part").await;
     }
 }
 
 #[tokio::test]
 async fn a_lost_answer_does_not_end_what_has_worked_before() {
-    let stand = Stand::with(|seen| match (seen.script, seen.number) {
-        ("lock_acquire", 4) => Fault::after(Said::Bytes(Vec::new())),
+    let env = TestEnv::with(|seen| match (seen.script, seen.number) {
+        ("lock_acquire", 4) => Fault::executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
     })
     .await;
-    let client = stand.client();
+    let client = env.client();
     release_all(try_all(&client, 3).await).await;
     release_all(try_all(&client, 3).await).await;
-    let before = stand.relay.requests();
+    let before = env.proxy.requests();
     release_all(try_all(&client, 3).await).await;
-    assert_eq!(stand.relay.requests(), before + 2);
+    assert_eq!(env.proxy.requests(), before + 2);
 }
 
 // Slow: each of six gateways gets 211 real requests, each on a connection of its own.
 #[tokio::test]
 async fn a_gateway_without_pipelines_is_found_out_once() {
-    for said in [
+    for response in [
         page(404),
         json(404, r#"{"error":"SRH: Endpoint not found."}"#),
         http(405, "", ""),
@@ -300,52 +300,50 @@ async fn a_gateway_without_pipelines_is_found_out_once() {
         json(400, r#"{"error":"ERR unknown command 'PIPELINE'"}"#),
         json(200, r#"{"error":"ERR unknown command '[[\"EVALSHA\"'"}"#),
     ] {
-        let stand = Stand::new().await;
-        stand.relay.refuse_pipelines(said);
-        let client = stand.client();
+        let env = TestEnv::new().await;
+        env.proxy.refuse_pipelines(response);
+        let client = env.client();
         let taken = try_all(&client, 5).await;
         // Nothing was executed, so each call is sent at once.
-        assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (6, 5));
+        assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (6, 5));
         release_all(taken).await;
-        assert_eq!(stand.relay.requests(), 11);
+        assert_eq!(env.proxy.requests(), 11);
         for _ in 0..20 {
             release_all(try_all(&client, 5).await).await;
         }
-        assert_eq!(stand.relay.requests(), 211);
+        assert_eq!(env.proxy.requests(), 211);
     }
 }
 
 #[tokio::test]
 async fn a_gateway_that_does_not_know_us_says_so_to_all() {
-    let stand = Stand::new().await;
-    stand
-        .relay
-        .refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
-    for taken in try_all(&stand.client(), 5).await {
+    let env = TestEnv::new().await;
+    env.proxy.refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
+    for taken in try_all(&env.client(), 5).await {
         let Err(AcquireError::Refused(refusal)) = taken else { panic!("{taken:?}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }
-    assert_eq!((stand.relay.requests(), stand.relay.count("lock_acquire")), (1, 0));
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (1, 0));
 }
 
 #[tokio::test]
 async fn a_gateway_that_hangs_on_pipelines_is_asked_singly_after_one_attempt() {
-    let stand = Stand::new().await;
-    stand.relay.refuse_pipelines(Said::Silence);
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    env.proxy.refuse_pipelines(FaultResponse::Silence);
+    let (client, host) = env.virtual_client();
     let try_for = |number: usize| {
         let client: Client<_, _> = client.clone();
         let name = format!("job:{number}");
         async move { client.lock(&name).unwrap().try_acquire().await }
     };
     let tries: JoinSet<_> = (0..3).map(try_for).collect();
-    until(async || stand.relay.requests() == 1).await;
+    until(async || env.proxy.requests() == 1).await;
     host.pass(Duration::from_secs(5));
     // The pauses before the retries.
     let pause = Duration::from_millis(10);
-    until_led(&stand, &host, pause, || stand.relay.count("lock_acquire") == 3).await;
+    until_in_virtual_time(&env, &host, pause, || env.proxy.count("lock_acquire") == 3).await;
     for lease in tries.join_all().await {
         assert_eq!(lease.unwrap().unwrap().release().await, Ok(Released::Released));
     }
-    assert_eq!(stand.relay.requests(), 1 + 3 + 3);
+    assert_eq!(env.proxy.requests(), 1 + 3 + 3);
 }

@@ -5,39 +5,37 @@ use std::thread;
 use std::time::Duration;
 
 use edgelatch::blocking::Client;
-use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::client::{AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, Released, RunError};
 use edgelatch::error::{AcquireError, LossReason};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use test_support::slow_machine::{is_too_slow, longer_and_longer};
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 use tokio::runtime::Runtime;
 
 /// A gateway that runs in the background, and a blocking client.
 struct Beside {
     runtime: Runtime,
-    stand: Option<Stand>,
+    env: Option<TestEnv>,
     client: Client,
 }
 
 impl Beside {
     fn new() -> Self {
         let runtime = Runtime::new().unwrap();
-        let stand = runtime.block_on(Stand::new());
-        let client = Client::connect(stand.gateway()).unwrap();
-        Self { runtime, stand: Some(stand), client }
+        let env = runtime.block_on(TestEnv::new());
+        let client = Client::connect(env.gateway()).unwrap();
+        Self { runtime, env: Some(env), client }
     }
 
     fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
-        self.runtime.block_on(self.stand.as_ref().unwrap().redis.ask(words))
+        self.runtime.block_on(self.env.as_ref().unwrap().redis.ask(words))
     }
 }
 
 impl Drop for Beside {
     fn drop(&mut self) {
         let _context = self.runtime.enter();
-        drop(self.stand.take());
+        drop(self.env.take());
     }
 }
 

@@ -5,18 +5,17 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use edgelatch::client::ClientEvent;
+use edgelatch::client::{ClientEvent, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 use futures_core::Stream as _;
 
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 /// S27, S57.
 #[tokio::test]
 async fn it_is_told_once_that_redis_clock_was_set_back() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let mut events = client.events();
     let mut heard = async || {
         poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
@@ -27,7 +26,7 @@ async fn it_is_told_once_that_redis_clock_was_set_back() {
     };
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     assert_eq!(heard().await, None);
-    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    env.proxy.set_clocks(|clocks| clocks.time = -600);
     assert_eq!(lease.renew(None).await, Ok(()));
     let Some(ClientEvent::ClockSetBack { by }) = heard().await else { panic!("nothing was told") };
     assert!((Duration::from_secs(500)..=Duration::from_secs(600)).contains(&by), "{by:?}");
@@ -39,8 +38,8 @@ async fn it_is_told_once_that_redis_clock_was_set_back() {
 /// S57.
 #[tokio::test]
 async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
-    let mut stand = Stand::new().await;
-    let client = stand.client();
+    let mut env = TestEnv::new().await;
+    let client = env.client();
     let (one, other) = (client.lock("job").unwrap(), client.lock("other").unwrap());
     let lease = one.acquire().await.unwrap();
     let newest = lease.token().as_u64();
@@ -51,22 +50,22 @@ async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
     assert!(newest_of_both > newest);
     assert_eq!(before.release().await, Ok(Released::Released));
 
-    stand.crash().await;
-    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    env.crash().await;
+    env.proxy.set_clocks(|clocks| clocks.time = -600);
     let fell = AcquireError::TokenRegressed { newest: newest_of_both };
     assert_eq!(one.acquire().await.unwrap_err(), fell);
     assert_eq!(one.try_acquire().await.unwrap_err(), fell);
     assert_eq!(both.try_acquire().await.unwrap_err(), fell);
-    stand.assert_nothing_is_held("given back").await;
+    env.assert_nothing_is_held("given back").await;
 
     // For a lock that a client was never granted, no token has fallen.
-    for lock in [client.lock("third").unwrap(), stand.client().lock("job").unwrap()] {
+    for lock in [client.lock("third").unwrap(), env.client().lock("job").unwrap()] {
         let lease = lock.acquire().await.unwrap();
         assert!(lease.token().as_u64() < newest);
         assert_eq!(lease.release().await, Ok(Released::Released));
     }
     // Redis' clock is right again.
-    stand.relay.set_clocks(|clocks| clocks.time = 0);
+    env.proxy.set_clocks(|clocks| clocks.time = 0);
     let lease = one.acquire().await.unwrap();
     assert!(lease.token().as_u64() > newest_of_both);
     assert_eq!(lease.release().await, Ok(Released::Released));

@@ -3,18 +3,18 @@
 use edgelatch::client::AcquireOptions;
 use tokio::task::JoinSet;
 
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 /// S78.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
-    let stand = Stand::new().await;
-    stand.redis.ask::<String>(&["SET", "counter", "0"]).await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    env.redis.ask::<String>(&["SET", "counter", "0"]).await;
+    let client = env.client();
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
         let lock = client.lock("job").unwrap();
-        let mut redis = stand.redis.connect().await;
+        let mut redis = env.redis.connect().await;
         tasks.spawn(async move {
             let options = AcquireOptions::new().wait_until_cancelled();
             let lease = lock.acquire_with(options).await.unwrap();
@@ -30,10 +30,10 @@ async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
         });
     }
     let mut turns = tasks.join_all().await;
-    assert_eq!(stand.redis.ask::<u64>(&["GET", "counter"]).await, 50);
+    assert_eq!(env.redis.ask::<u64>(&["GET", "counter"]).await, 50);
     // In the order of the counter the tokens rise.
     turns.sort_unstable();
     assert!(turns.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
-    stand.redis.ask::<u64>(&["DEL", "counter"]).await;
-    stand.assert_nothing_is_held("contention").await;
+    env.redis.ask::<u64>(&["DEL", "counter"]).await;
+    env.assert_nothing_is_held("contention").await;
 }

@@ -5,17 +5,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease, Lock, ReadWriteSettings};
+use edgelatch::client::{
+    AcquireOptions, FairSettings, Lease, Lock, ReadWriteSettings, SpinBackoff,
+};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::SpinBackoff;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{NativeClient, Stand, until};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{NativeClient, TestEnv, until};
 
 type NativeLock = Lock<Reqwest, TokioHost>;
 type Make = fn(&NativeClient) -> NativeLock;
@@ -29,10 +29,10 @@ fn long() -> AcquireOptions {
 }
 
 /// Executes the first acquisition of each script at once, and delays the response until `go_on`.
-fn answer_late(stand: &Stand, go_on: &Arc<Notify>) {
+fn answer_late(env: &TestEnv, go_on: &Arc<Notify>) {
     let go_on = Arc::clone(go_on);
-    stand.relay.plan(move |seen| match seen.script.ends_with("acquire") && seen.number == 1 {
-        true => Fault::after(Said::LateTruth(Arc::clone(&go_on))),
+    env.proxy.plan(move |seen| match seen.script.ends_with("acquire") && seen.number == 1 {
+        true => Fault::executed(FaultResponse::Delayed(Arc::clone(&go_on))),
         false => Fault::none(),
     });
 }
@@ -74,13 +74,13 @@ fn rival(name: &str, client: &NativeClient, lock: Make) -> NativeLock {
 }
 
 /// Polls the acquisition until Redis has granted it, and drops it before the response arrives.
-async fn drop_when_granted(stand: &Stand, acquiring: impl Future<Output = Taken>) {
-    let before = stand.redis.dump().await;
+async fn drop_when_granted(env: &TestEnv, acquiring: impl Future<Output = Taken>) {
+    let before = env.redis.dump().await;
     tokio::select! {
         taken = acquiring => panic!("{:?}", taken.map(drop)),
-        () = until(async || !stand.redis.dump().await.keys().eq(before.keys())) => {}
+        () = until(async || !env.redis.dump().await.keys().eq(before.keys())) => {}
     }
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
 }
 
 /// S59.
@@ -89,15 +89,15 @@ async fn drop_when_granted(stand: &Stand, acquiring: impl Future<Output = Taken>
 async fn what_a_dropped_acquisition_was_granted_is_given_back() {
     for (name, lock) in OBJECTS {
         println!("{name}");
-        let stand = Stand::new().await;
-        let client = stand.client();
+        let env = TestEnv::new().await;
+        let client = env.client();
         client.semaphore("permits").unwrap().try_set_permits(1, None).await.unwrap();
         let ids = client.permit_expirable_semaphore("ids", SKEW).unwrap();
         ids.try_set_permits(1).await.unwrap();
         let go_on = Arc::new(Notify::new());
-        answer_late(&stand, &go_on);
-        drop_when_granted(&stand, lock(&client).acquire_with(long())).await;
-        let other = rival(name, &stand.client(), lock);
+        answer_late(&env, &go_on);
+        drop_when_granted(&env, lock(&client).acquire_with(long())).await;
+        let other = rival(name, &env.client(), lock);
         other.acquire().await.unwrap().release().await.unwrap();
         go_on.notify_waiters();
     }
@@ -107,18 +107,18 @@ async fn what_a_dropped_acquisition_was_granted_is_given_back() {
 #[tokio::test]
 async fn of_several_gateways_each_gets_back_what_it_granted() {
     for is_red in [false, true] {
-        let stands = [Stand::new().await, Stand::new().await, Stand::new().await];
-        let clients: Vec<_> = stands.iter().map(Stand::client).collect();
+        let envs = [TestEnv::new().await, TestEnv::new().await, TestEnv::new().await];
+        let clients: Vec<_> = envs.iter().map(TestEnv::client).collect();
         let several = |clients: &[NativeClient]| {
             let locks: Vec<_> = clients.iter().map(|client| client.lock("job").unwrap()).collect();
             let (first, locks) = (&clients[0], locks.into_iter());
             if is_red { first.red_lock(locks).unwrap() } else { first.multi_lock(locks).unwrap() }
         };
         let go_on = Arc::new(Notify::new());
-        stands.iter().for_each(|stand| answer_late(stand, &go_on));
-        drop_when_granted(&stands[0], several(&clients).acquire_with(long())).await;
-        for stand in &stands {
-            let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        envs.iter().for_each(|env| answer_late(env, &go_on));
+        drop_when_granted(&envs[0], several(&clients).acquire_with(long())).await;
+        for env in &envs {
+            let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
             lease.release().await.unwrap();
         }
         go_on.notify_waiters();
@@ -129,20 +129,20 @@ async fn of_several_gateways_each_gets_back_what_it_granted() {
 #[tokio::test]
 async fn a_timeout_and_an_aborted_task_leave_nothing_held() {
     for is_aborted in [false, true] {
-        let stand = Stand::new().await;
+        let env = TestEnv::new().await;
         let go_on = Arc::new(Notify::new());
-        answer_late(&stand, &go_on);
-        let lock = stand.client().lock("job").unwrap();
+        answer_late(&env, &go_on);
+        let lock = env.client().lock("job").unwrap();
         let acquiring = async move { lock.acquire_with(long()).await };
         if is_aborted {
             let task = tokio::spawn(acquiring);
-            until(async || stand.redis.ask::<u64>(&["EXISTS", "job"]).await == 1).await;
+            until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 1).await;
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
         } else {
             tokio::time::timeout(Duration::from_millis(50), acquiring).await.unwrap_err();
         }
-        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        let next = env.client().lock("job").unwrap().acquire().await.unwrap();
         next.release().await.unwrap();
         go_on.notify_waiters();
     }
@@ -151,10 +151,10 @@ async fn a_timeout_and_an_aborted_task_leave_nothing_held() {
 /// S59.
 #[tokio::test]
 async fn a_waiter_of_a_fair_lock_that_is_dropped_leaves_the_queue() {
-    let stand = Stand::new().await;
-    let fair = || stand.client().fair_lock("job", FairSettings::default()).unwrap();
+    let env = TestEnv::new().await;
+    let fair = || env.client().fair_lock("job", FairSettings::default()).unwrap();
     let held = fair().acquire_with(long()).await.unwrap();
-    let queue = async || stand.redis.ask::<u64>(&["LLEN", "redisson_lock_queue:{job}"]).await;
+    let queue = async || env.redis.ask::<u64>(&["LLEN", "redisson_lock_queue:{job}"]).await;
     let waiting = fair();
     tokio::select! {
         taken = waiting.acquire() => panic!("{:?}", taken.map(drop)),
@@ -167,14 +167,14 @@ async fn a_waiter_of_a_fair_lock_that_is_dropped_leaves_the_queue() {
 #[test]
 fn without_a_runtime_nothing_is_undone_and_nothing_panics() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let stand = runtime.block_on(Stand::new());
+    let env = runtime.block_on(TestEnv::new());
     let go_on = Arc::new(Notify::new());
-    answer_late(&stand, &go_on);
-    let lock = stand.client().lock("job").unwrap();
+    answer_late(&env, &go_on);
+    let lock = env.client().lock("job").unwrap();
     let mut acquiring: Pin<Box<dyn Future<Output = Taken>>> = Box::pin(lock.acquire_with(long()));
-    runtime.block_on(drop_when_granted(&stand, acquiring.as_mut()));
+    runtime.block_on(drop_when_granted(&env, acquiring.as_mut()));
     drop(acquiring);
-    assert_eq!(runtime.block_on(stand.redis.ask::<u64>(&["EXISTS", "job"])), 1);
-    let abandons = stand.relay.count("lock_release");
+    assert_eq!(runtime.block_on(env.redis.ask::<u64>(&["EXISTS", "job"])), 1);
+    let abandons = env.proxy.count("lock_release");
     assert_eq!(abandons, 0);
 }

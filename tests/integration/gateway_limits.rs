@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
-use edgelatch::client::Client;
+use edgelatch::Gateway;
+use edgelatch::client::{Client, Released};
 use edgelatch::host::Host as _;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::transport::Reqwest;
 use edgelatch_gateway::{Config, Gateway as Door, RedisSource, ScopeKeys, ScopedToken, Tokens};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::select;
 
 use test_support::fake_host::FakeHost;
+use test_support::fault_proxy::FaultProxy;
 use test_support::redis::TOKEN;
-use test_support::relay::Relay;
-use test_support::stand::{in_virtual_time, until};
+use test_support::test_env::{in_virtual_time, until};
 
 const SCOPE_KEY: &str = "a key of thirty-two bytes or more";
 /// The memory for request bodies of one client.
@@ -58,22 +57,22 @@ async fn assert_heeded(config: Config, token: &str, refused: &str) {
     let address = door.address();
     let unfinished = send(address, token, BODY, 10).await;
     until(async || status(address, token).await.ends_with(refused)).await;
-    let (relay, host) = (Relay::start(address).await, FakeHost::new());
-    let gateway = Gateway::upstash(&relay.url(), token).unwrap();
+    let (proxy, host) = (FaultProxy::start(address).await, FakeHost::new());
+    let gateway = Gateway::upstash(&proxy.url(), token).unwrap();
     let lock = Client::new(gateway, Reqwest::new(), host.clone()).lock("app:job").unwrap();
     let began = host.now();
     let acquiring = async {
         let mut acquiring = pin!(lock.acquire());
         select! {
             _ = &mut acquiring => panic!("acquired without room"),
-            () = until(async || relay.requests() > 5) => {}
+            () = until(async || proxy.requests() > 5) => {}
         }
         // Five pauses of a second; the client's own would be less than half as long.
         assert!(host.now().max_elapsed(began) >= Duration::from_secs(5));
         drop(unfinished);
         acquiring.await.unwrap()
     };
-    let lease = in_virtual_time(&host, || relay.is_idle(), acquiring).await;
+    let lease = in_virtual_time(&host, || proxy.is_idle(), acquiring).await;
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::GuardMemory;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{Stand, until, until_led};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{TestEnv, until, until_in_virtual_time};
 
 fn text(value: &str) -> GuardedWrite {
     GuardedWrite::set(value, None)
@@ -16,22 +16,22 @@ fn text(value: &str) -> GuardedWrite {
 /// S25, S32, S33, S57.
 #[tokio::test]
 async fn a_write_with_an_older_token_is_refused() {
-    let stand = Stand::new().await;
-    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let env = TestEnv::new().await;
+    let (client, lock) = (env.client(), env.client().lock("job").unwrap());
     let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
     let old = lock.acquire().await.unwrap();
     guard.write(&old, None, &text("1")).await.unwrap();
     guard.write(&old, None, &text("2")).await.unwrap();
     // The hold is lost without its holder's knowledge: another client has the lock and has written.
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     let new = lock.acquire().await.unwrap();
     guard.write(&new, None, &GuardedWrite::claim()).await.unwrap();
     let refused = guard.write(&old, None, &text("3")).await.unwrap_err();
     assert_eq!(refused, GuardError::Stale { newest: new.token().as_u64() });
-    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "2");
+    assert_eq!(env.redis.ask::<String>(&["GET", "total"]).await, "2");
     assert_eq!(guard.newest().await, Ok(Some(new.token().as_u64())));
     guard.write(&new, None, &GuardedWrite::delete()).await.unwrap();
-    assert_eq!(stand.redis.ask::<u64>(&["EXISTS", "total"]).await, 0);
+    assert_eq!(env.redis.ask::<u64>(&["EXISTS", "total"]).await, 0);
     new.release().await.unwrap();
     let over = guard.write(&new, None, &text("4")).await.unwrap_err();
     assert_eq!(over, GuardError::Lost(LossReason::Gone));
@@ -41,14 +41,14 @@ async fn a_write_with_an_older_token_is_refused() {
 
 #[tokio::test]
 async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let (job, other) = (client.lock("job").unwrap(), client.lock("other").unwrap());
     let (lease, foreign) = (job.acquire().await.unwrap(), other.acquire().await.unwrap());
     let first = client.guard("total", GuardMemory::DEFAULT).unwrap();
     first.write(&lease, None, &text("1")).await.unwrap();
     let told = client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("job").unwrap();
-    let before = stand.relay.seen().len();
+    let before = env.proxy.calls().len();
     for guard in [&first, &first.clone(), &told] {
         for name in [None, Some("other")] {
             let refused = guard.write(&foreign, name, &GuardedWrite::claim()).await.unwrap_err();
@@ -59,7 +59,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
             );
         }
     }
-    assert_eq!(stand.relay.seen().len(), before);
+    assert_eq!(env.proxy.calls().len(), before);
     told.write(&lease, None, &text("2")).await.unwrap();
     lease.release().await.unwrap();
     foreign.release().await.unwrap();
@@ -76,14 +76,14 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
 
 #[tokio::test]
 async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
-    let (there, here) = (Stand::new().await, Stand::new().await);
+    let (there, here) = (TestEnv::new().await, TestEnv::new().await);
     let lease = there.client().lock("job").unwrap().acquire().await.unwrap();
     let guard = here.client().guard("total", GuardMemory::DEFAULT).unwrap();
     for number in 1..=2 {
         guard.write(&lease, None, &text(&number.to_string())).await.unwrap();
         let ms: u64 =
             here.redis.ask::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
-        let asked = here.relay.seen();
+        let asked = here.proxy.calls();
         let writes: Vec<_> = asked.iter().filter(|seen| seen.script == "guard_write").collect();
         let [.., last] = writes.as_slice() else { panic!("{asked:?}") };
         // After the command, the script, the number of its keys, two keys, and the id.
@@ -91,17 +91,17 @@ async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard
         assert!((ms..=ms + 100_000).contains(&bound), "{bound} at {ms}");
         assert_eq!(writes.len(), number);
     }
-    assert_eq!(here.relay.count("guard_newest"), 1);
+    assert_eq!(here.proxy.count("guard_newest"), 1);
 }
 
 /// S33.
 #[tokio::test]
 async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let old = client.lock("job").unwrap().acquire().await.unwrap();
-    stand.relay.plan(|seen| match (seen.script, seen.number) {
-        ("guard_write", 1) => Fault::after(Said::Bytes(Vec::new())),
+    env.proxy.plan(|seen| match (seen.script, seen.number) {
+        ("guard_write", 1) => Fault::executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
     });
     let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
@@ -115,28 +115,28 @@ async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
         guard.write(&old, None, &wanted).await.unwrap_err()
     };
     let newer = async {
-        until(async || stand.redis.ask::<u64>(&["EXISTS", "total"]).await == 1).await;
-        stand.redis.ask::<u64>(&["DEL", "job"]).await;
-        let other = stand.client();
+        until(async || env.redis.ask::<u64>(&["EXISTS", "total"]).await == 1).await;
+        env.redis.ask::<u64>(&["DEL", "job"]).await;
+        let other = env.client();
         let new = other.lock("job").unwrap().acquire().await.unwrap();
         let guard = other.guard("total", GuardMemory::DEFAULT).unwrap();
         guard.write(&new, None, &text("new")).await.unwrap();
         // The pause before the retry.
-        until_led(&stand, &host, Duration::from_millis(100), || {
-            stand.relay.count("guard_write") >= 4
+        until_in_virtual_time(&env, &host, Duration::from_millis(100), || {
+            env.proxy.count("guard_write") >= 4
         })
         .await;
         new
     };
     let (stale, new) = tokio::join!(write, newer);
     assert_eq!(stale, GuardError::Stale { newest: new.token().as_u64() });
-    assert_eq!(stand.redis.ask::<String>(&["GET", "total"]).await, "new");
+    assert_eq!(env.redis.ask::<String>(&["GET", "total"]).await, "new");
 }
 
 #[tokio::test]
 async fn writes_of_one_lease_are_done_one_after_the_other() {
-    let stand = Stand::new().await;
-    let (client, lock) = (stand.client(), stand.client().lock("job").unwrap());
+    let env = TestEnv::new().await;
+    let (client, lock) = (env.client(), env.client().lock("job").unwrap());
     let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
     let lease = lock.acquire().await.unwrap();
     let texts: Vec<GuardedWrite> = (0..10).map(|number| text(&number.to_string())).collect();
@@ -153,18 +153,18 @@ async fn writes_of_one_lease_are_done_one_after_the_other() {
 
 #[tokio::test]
 async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client_within(300);
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client_with_timeout(300);
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
-    stand.relay.plan(|seen| match seen.number {
-        1 => Fault::after(Said::Silence),
+    env.proxy.plan(|seen| match seen.number {
+        1 => Fault::executed(FaultResponse::Silence),
         _ => Fault::none(),
     });
     let keys = || vec!["{job}:total".to_owned()];
     let count =
         OwnScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
     let count = count.unwrap();
-    assert_eq!(stand.in_virtual_time(&host, lease.eval(&count)).await, Ok("5".to_owned()));
+    assert_eq!(env.in_virtual_time(&host, lease.eval(&count)).await, Ok("5".to_owned()));
     assert_eq!(lease.eval(&count).await, Ok("10".to_owned()));
     let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
     assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));
@@ -174,20 +174,20 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let refused = lease.eval(&elsewhere).await.unwrap_err();
     assert!(matches!(refused, EvalError::Request(RequestError::InvalidOption(_))));
 
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
     assert_eq!(lease.eval(&count).await, Err(lost.clone()));
-    assert_eq!(stand.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
-    let before = stand.relay.seen().len();
+    assert_eq!(env.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
+    let before = env.proxy.calls().len();
     assert_eq!(lease.eval(&count).await, Err(lost));
-    assert_eq!(stand.relay.seen().len(), before);
+    assert_eq!(env.proxy.calls().len(), before);
 }
 
 #[tokio::test]
 async fn a_script_that_does_not_compile_is_told_in_redis_words() {
-    let stand = Stand::new().await;
-    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
-    for (text, said) in [
+    let env = TestEnv::new().await;
+    let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
+    for (text, response) in [
         ("return +", "unexpected symbol near '+'"),
         ("if true then", "'end' expected (to close 'function' at line 1) near '<eof>'"),
         ("local t = #", "unexpected symbol near 'end'"),
@@ -202,7 +202,7 @@ async fn a_script_that_does_not_compile_is_told_in_redis_words() {
         let script = OwnScript::new(text, vec![], vec![]).unwrap();
         let error = lease.eval(&script).await.unwrap_err();
         let EvalError::ScriptFailed(reason) = &error else { panic!("{text}: {error:?}") };
-        assert!(reason.starts_with(said), "{text}: {reason}");
+        assert!(reason.starts_with(response), "{text}: {reason}");
         assert!(!reason.contains("canary") && !reason.contains("314159"), "{reason}");
     }
     lease.release().await.unwrap();

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease, LeaseEnd};
+use edgelatch::client::{AcquireOptions, Lease, LeaseEnd, LeaseState, Released};
 use edgelatch::error::{LossReason, RequestError};
-use edgelatch::machine::{LeaseState, Released};
 use edgelatch::transport::Reqwest;
 
 use test_support::fake_host::FakeHost;
-use test_support::misbehaviour::Fault;
-use test_support::stand::{NativeClient, Stand, until};
+use test_support::faults::Fault;
+use test_support::test_env::{NativeClient, TestEnv, until};
 
 fn is_send<T: Send>(value: T) -> T {
     value
@@ -19,8 +18,8 @@ fn is_send<T: Send>(value: T) -> T {
 async fn every_future_may_move_between_threads() {
     fn is_send_and_sync<T: Send + Sync>() {}
     is_send_and_sync::<NativeClient>();
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let lock = client.lock("job").unwrap();
     let owner = client.owner();
     let reentrant = owner.lock("other").unwrap();
@@ -44,8 +43,8 @@ const THIRD: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn a_kept_hold_is_renewed_at_every_third_until_it_is_released() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     assert_eq!((lease.remaining(), lease.state()), (FRESH, LeaseState::Held));
     let kept = tokio::spawn(lease.keep());
@@ -53,18 +52,18 @@ async fn a_kept_hold_is_renewed_at_every_third_until_it_is_released() {
         host.pass(THIRD);
         until(async || lease.remaining() == FRESH).await;
         assert_eq!(lease.state(), LeaseState::Renewed);
-        assert_eq!(stand.relay.count("lock_renew"), renewals);
+        assert_eq!(env.proxy.count("lock_renew"), renewals);
     }
     assert_eq!(lease.release().await, Ok(Released::Released));
     assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
     assert!(lease.remaining().is_zero());
-    stand.assert_nothing_is_held("kept").await;
+    env.assert_nothing_is_held("kept").await;
 }
 
 #[tokio::test]
 async fn a_fixed_lease_is_not_renewed() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let options = AcquireOptions::new().lease(Duration::from_secs(20));
     let lease = client.lock("job").unwrap().acquire_with(options).await.unwrap();
     let kept = tokio::spawn(lease.keep());
@@ -73,35 +72,35 @@ async fn a_fixed_lease_is_not_renewed() {
         tokio::task::yield_now().await;
     }
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
-    assert_eq!(stand.relay.count("lock_renew"), 0);
+    assert_eq!(env.proxy.count("lock_renew"), 0);
 }
 
 #[tokio::test]
 async fn run_renews_beside_the_work_and_releases_after_it() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let work = async |lease: &Lease<Reqwest, FakeHost>| {
         for _ in 0..4 {
             host.pass(THIRD);
             until(async || lease.remaining() == FRESH).await;
         }
-        stand.relay.count("lock_renew")
+        env.proxy.count("lock_renew")
     };
     assert_eq!(client.lock("job").unwrap().run(work).await.unwrap(), 4);
-    stand.assert_nothing_is_held("run").await;
+    env.assert_nothing_is_held("run").await;
 }
 
 /// S10, S28.
 #[tokio::test]
 async fn a_renewal_on_demand_prolongs_and_never_shortens() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let options = AcquireOptions::new().lease(Duration::from_secs(60));
-    let lease = stand.client().lock("job").unwrap().acquire_with(options).await.unwrap();
+    let lease = env.client().lock("job").unwrap().acquire_with(options).await.unwrap();
     lease.renew(Some(Duration::from_secs(600))).await.unwrap();
     assert!(lease.remaining() > Duration::from_secs(500));
     lease.renew(Some(Duration::from_secs(1))).await.unwrap();
     assert!(lease.remaining() > Duration::from_secs(500));
-    let left: u64 = stand.redis.ask(&["PTTL", "job"]).await;
+    let left: u64 = env.redis.ask(&["PTTL", "job"]).await;
     assert!(left > 500_000);
     lease.release().await.unwrap();
     let gone = Err(RequestError::Lost(LossReason::Gone));
@@ -111,19 +110,19 @@ async fn a_renewal_on_demand_prolongs_and_never_shortens() {
 /// S80.
 #[tokio::test]
 async fn a_release_that_is_repeated_is_one_request_with_one_answer() {
-    let stand = Stand::new().await;
-    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let env = TestEnv::new().await;
+    let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let (first, second) = tokio::join!(lease.release(), lease.release());
     assert_eq!((first, second), (Ok(Released::Released), Ok(Released::Released)));
     assert_eq!(lease.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.count("lock_release"), 1);
+    assert_eq!(env.proxy.count("lock_release"), 1);
 }
 
 /// S82.
 #[tokio::test]
 async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let kept = tokio::spawn(lease.keep());
     host.pass(THIRD);
@@ -134,15 +133,15 @@ async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
         tokio::task::yield_now().await;
     }
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
-    assert_eq!(stand.relay.count("lock_renew"), 1);
-    assert_eq!(stand.relay.count("lock_release"), 0);
-    assert_eq!(stand.redis.ask::<u64>(&["EXISTS", "job"]).await, 1);
+    assert_eq!(env.proxy.count("lock_renew"), 1);
+    assert_eq!(env.proxy.count("lock_release"), 0);
+    assert_eq!(env.redis.ask::<u64>(&["EXISTS", "job"]).await, 1);
 }
 
 #[tokio::test]
 async fn the_state_of_a_lock_is_told() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let free = lock.inspect().await.unwrap();
     assert_eq!((free.is_locked, free.hold_count, free.remaining), (false, 0, None));
     assert_eq!((free.last_token, free.is_held), (0, false));
@@ -159,9 +158,9 @@ async fn the_state_of_a_lock_is_told() {
 /// S86.
 #[tokio::test]
 async fn a_dropped_client_leaves_nothing_running() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let kept = tokio::spawn(lease.keep());
     host.pass(THIRD);
@@ -169,9 +168,9 @@ async fn a_dropped_client_leaves_nothing_running() {
     lease.release().await.unwrap();
     kept.await.unwrap();
     drop((client, lease));
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
     // The remaining tasks belong to the gateway and the connections, and end by themselves.
     let metrics = tokio::runtime::Handle::current().metrics();
     until(async || metrics.num_alive_tasks() <= before).await;
-    assert!(stand.relay.seen().is_empty());
+    assert!(env.proxy.calls().is_empty());
 }

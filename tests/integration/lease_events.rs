@@ -3,12 +3,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 
-use edgelatch::client::{Events, Situation};
+use edgelatch::client::{Events, LeaseState, Situation};
 use edgelatch::error::LossReason;
-use edgelatch::machine::LeaseState;
 use futures_core::Stream;
 
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 async fn next(events: &mut Events) -> Option<Situation> {
     poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
@@ -17,8 +16,8 @@ async fn next(events: &mut Events) -> Option<Situation> {
 /// S80.
 #[tokio::test]
 async fn renewals_and_a_release_are_told_and_then_nothing() {
-    let stand = Stand::new().await;
-    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let env = TestEnv::new().await;
+    let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     assert_eq!(next(&mut events).await.unwrap().state, LeaseState::Held);
     let (told, renewed) = tokio::join!(next(&mut events), lease.renew(None));
@@ -30,11 +29,11 @@ async fn renewals_and_a_release_are_told_and_then_nothing() {
 
 #[tokio::test]
 async fn a_loss_is_the_last_that_is_told() {
-    let stand = Stand::new().await;
-    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let env = TestEnv::new().await;
+    let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     next(&mut events).await.unwrap();
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     let (told, held) = tokio::join!(next(&mut events), lease.is_held());
     assert_eq!((told.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
     assert_eq!(next(&mut events).await, None);

@@ -2,64 +2,62 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::client::{AcquireOptions, GuardedWrite, LeaseEnd, LeaseState, Released, RunError};
 use edgelatch::error::{GuardError, LossReason, RequestError};
-use edgelatch::machine::{LeaseState, Released};
-use edgelatch::protocol::calls::GuardedWrite;
 use edgelatch::timing::GuardMemory;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{Stand, until, until_led};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{TestEnv, until, until_in_virtual_time};
 
 const THIRD: Duration = Duration::from_secs(10);
 
 /// S26, S64.
 #[tokio::test]
 async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let lost = tokio::spawn(lease.lost());
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     host.pass(THIRD);
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
     assert_eq!(lost.await.unwrap(), LossReason::Gone);
     assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
     assert!(lease.remaining().is_zero());
     assert_eq!(lease.release().await, Ok(Released::WasLost));
-    stand.assert_nothing_is_held("gone").await;
+    env.assert_nothing_is_held("gone").await;
 }
 
 /// S62, S68.
 #[tokio::test]
 async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is_told() {
     for restarts in [true, false] {
-        let mut stand = Stand::new().await;
-        let (client, host) = stand.led_client();
+        let mut env = TestEnv::new().await;
+        let (client, host) = env.virtual_client();
         let lease = client.lock("job").unwrap().acquire().await.unwrap();
         let kept = tokio::spawn(lease.keep());
         if restarts {
-            stand.crash().await;
+            env.crash().await;
         } else {
-            stand.redis.ask::<String>(&["FLUSHALL"]).await;
+            env.redis.ask::<String>(&["FLUSHALL"]).await;
         }
-        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        let next = env.client().lock("job").unwrap().acquire().await.unwrap();
         assert!(next.token() > lease.token());
         host.pass(THIRD);
-        until_led(&stand, &host, THIRD, || kept.is_finished()).await;
+        until_in_virtual_time(&env, &host, THIRD, || kept.is_finished()).await;
         assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));
         assert_eq!(lease.release().await, Ok(Released::WasLost));
         assert_eq!(next.is_held().await, Ok(true));
         assert_eq!(next.release().await, Ok(Released::Released));
-        stand.assert_nothing_is_held("without its data").await;
+        env.assert_nothing_is_held("without its data").await;
     }
 }
 
 /// S26.
 #[tokio::test]
 async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     client
         .guard("total", GuardMemory::DEFAULT)
@@ -68,10 +66,10 @@ async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
         .await
         .unwrap();
     let kept = tokio::spawn(lease.keep());
-    stand.relay.set_clocks(|clocks| clocks.time = 40);
+    env.proxy.set_clocks(|clocks| clocks.time = 40);
     // As Redis does with a key that has expired by its clock.
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
-    let there = stand.client();
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    let there = env.client();
     let next = there.lock("job").unwrap().acquire().await.unwrap();
     assert!(next.token() > lease.token());
     let guard = there.guard("total", GuardMemory::DEFAULT).unwrap();
@@ -82,48 +80,48 @@ async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
     assert_eq!(lease.state(), LeaseState::Held);
     // The first renewal comes after its bound by that clock, and receives the current time.
     host.pass(THIRD);
-    until_led(&stand, &host, Duration::from_millis(10), || kept.is_finished()).await;
+    until_in_virtual_time(&env, &host, Duration::from_millis(10), || kept.is_finished()).await;
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Gone));
-    assert!(stand.relay.count("lock_renew") <= 2);
+    assert!(env.proxy.count("lock_renew") <= 2);
     assert_eq!(next.release().await, Ok(Released::Released));
 }
 
 /// S27.
 #[tokio::test]
 async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_goes_on() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    stand.relay.set_clocks(|clocks| clocks.time = -600);
+    env.proxy.set_clocks(|clocks| clocks.time = -600);
     assert_eq!(lease.renew(None).await, Ok(()));
     let mut token = lease.token().as_u64();
     assert_eq!(lease.release().await, Ok(Released::Released));
     for _ in 0..3 {
-        let next = stand.client().lock("job").unwrap().acquire().await.unwrap();
+        let next = env.client().lock("job").unwrap().acquire().await.unwrap();
         assert_eq!(next.token().as_u64(), token + 1);
         token += 1;
         assert_eq!(next.release().await, Ok(Released::Released));
     }
-    stand.assert_nothing_is_held("set back").await;
+    env.assert_nothing_is_held("set back").await;
 }
 
 /// S25.
 #[tokio::test]
 async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.is_held().await, Ok(false));
     assert_eq!(lease.lost().await, LossReason::Gone);
 
     let lease = lock.acquire().await.unwrap();
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.renew(None).await, Err(RequestError::Lost(LossReason::Gone)));
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
 
     let lease = lock.acquire().await.unwrap();
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
 }
@@ -131,10 +129,10 @@ async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
 /// S71.
 #[tokio::test]
 async fn a_hold_that_was_ended_by_force_is_lost() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    let stranger = stand.client().lock("job").unwrap();
+    let stranger = env.client().lock("job").unwrap();
     assert_eq!(stranger.force_release().await, Ok(true));
     assert_eq!(stranger.force_release().await, Ok(false));
     assert_eq!(lease.is_held().await, Ok(false));
@@ -144,8 +142,8 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
 /// S39.
 #[tokio::test]
 async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let options = AcquireOptions::new().lease(Duration::from_millis(100));
     let lease = client.lock("job").unwrap().acquire_with(options).await.unwrap();
     let lost = tokio::spawn(lease.lost());
@@ -160,47 +158,47 @@ async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
 /// S55.
 #[tokio::test]
 async fn a_loss_is_noticed_in_time_although_the_gateway_is_silent() {
-    for said in [Said::Silence, Said::Bytes(Vec::new())] {
-        let stand = Stand::new().await;
-        let (client, host) = stand.led_client();
+    for response in [FaultResponse::Silence, FaultResponse::Bytes(Vec::new())] {
+        let env = TestEnv::new().await;
+        let (client, host) = env.virtual_client();
         let lease = client.lock("job").unwrap().acquire().await.unwrap();
-        stand.relay.plan(move |_| Fault::instead(said.clone()));
+        env.proxy.plan(move |_| Fault::not_executed(response.clone()));
         let (kept, lost) = (tokio::spawn(lease.keep()), tokio::spawn(lease.lost()));
         host.pass(THIRD);
-        until(async || stand.relay.count("lock_renew") >= 1).await;
+        until(async || env.proxy.count("lock_renew") >= 1).await;
         assert!(!lease.remaining().is_zero());
         host.pass(THIRD * 2);
         assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
         assert_eq!(lost.await.unwrap(), LossReason::Expired);
-        assert!(stand.relay.count("lock_renew") >= 1);
+        assert!(env.proxy.count("lock_renew") >= 1);
         drop(lease);
     }
 }
 
 #[tokio::test]
 async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let outcome = lock
         .run(async |lease| {
-            stand.redis.ask::<u64>(&["DEL", "job"]).await;
+            env.redis.ask::<u64>(&["DEL", "job"]).await;
             lease.is_held().await.unwrap();
             7
         })
         .await;
     assert!(matches!(outcome, Err(RunError::Lost(7))), "{outcome:?}");
-    stand.assert_nothing_is_held("run").await;
+    env.assert_nothing_is_held("run").await;
 }
 
 /// S83.
 #[tokio::test]
 async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     let outcome = lock
         .run(async |lease| {
-            stand.redis.ask::<u64>(&["DEL", "job"]).await;
+            env.redis.ask::<u64>(&["DEL", "job"]).await;
             host.pass(THIRD);
             lease.lost().await
         })
@@ -210,10 +208,10 @@ async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
 
 #[tokio::test]
 async fn run_does_not_begin_the_work_without_the_lock() {
-    let stand = Stand::new().await;
-    let held = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let env = TestEnv::new().await;
+    let held = env.client().lock("job").unwrap().acquire().await.unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(20));
-    let lock = stand.client().lock("job").unwrap();
+    let lock = env.client().lock("job").unwrap();
     let outcome = lock.run_with(options, async |_| panic!("it is held")).await;
     assert!(matches!(outcome, Err(RunError::Acquire(_))));
     held.release().await.unwrap();

@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{AcquireOptions, FairSettings, Lock, Released, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::task::JoinSet;
 
 use test_support::redis::Redis;
-use test_support::stand::{NativeClient, Stand, until};
+use test_support::test_env::{NativeClient, TestEnv, until};
 use test_support::webdis::Webdis;
 
 type NativeLock = Lock<Reqwest, TokioHost>;
@@ -37,8 +35,8 @@ fn kinds(client: &NativeClient) -> [(&'static str, NativeLock); 9] {
 
 #[tokio::test]
 async fn every_kind_is_held_by_one_told_of_and_let_go() {
-    let stand = Stand::new().await;
-    every_kind_is_held_by_one(&stand.client(), &stand.client()).await;
+    let env = TestEnv::new().await;
+    every_kind_is_held_by_one(&env.client(), &env.client()).await;
 }
 
 #[tokio::test]
@@ -74,8 +72,8 @@ async fn every_kind_is_held_by_one(one: &NativeClient, another: &NativeClient) {
 
 #[tokio::test]
 async fn kinds_of_one_name_exclude_each_other() {
-    let stand = Stand::new().await;
-    let kinds = kinds(&stand.client());
+    let env = TestEnv::new().await;
+    let kinds = kinds(&env.client());
     for (kind, lock) in &kinds[..7] {
         let lease = lock.acquire().await.unwrap();
         for (other, rival) in &kinds[..7] {
@@ -87,8 +85,8 @@ async fn kinds_of_one_name_exclude_each_other() {
 
 #[tokio::test]
 async fn an_owner_takes_a_non_reentrant_lock_once() {
-    let stand = Stand::new().await;
-    let owner = stand.client().owner();
+    let env = TestEnv::new().await;
+    let owner = env.client().owner();
     let lock = owner.non_reentrant_lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::HeldAlready);
@@ -99,29 +97,29 @@ async fn an_owner_takes_a_non_reentrant_lock_once() {
     again.release().await.unwrap();
     lease.release().await.unwrap();
     lock.acquire().await.unwrap().release().await.unwrap();
-    stand.assert_nothing_is_held("once").await;
+    env.assert_nothing_is_held("once").await;
 }
 
 /// S95.
 #[tokio::test]
 async fn a_fenced_lock_s_token_stays_and_goes_on_from_java_s() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let key = "redisson_lock_token:{job}";
-    let lock = stand.client().fenced_lock("job").unwrap();
+    let lock = env.client().fenced_lock("job").unwrap();
     lock.acquire().await.unwrap().release().await.unwrap();
-    assert_eq!(stand.redis.ask::<i64>(&["PTTL", key]).await, -1);
+    assert_eq!(env.redis.ask::<i64>(&["PTTL", key]).await, -1);
     let far = (1_u64 << 52) + 5;
-    stand.redis.ask::<String>(&["SET", key, &far.to_string()]).await;
+    env.redis.ask::<String>(&["SET", key, &far.to_string()]).await;
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lease.token().as_u64(), far + 1);
-    assert_eq!(stand.redis.ask::<u64>(&["INCR", key]).await, far + 2);
+    assert_eq!(env.redis.ask::<u64>(&["INCR", key]).await, far + 2);
     lease.release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fair_lock_serves_in_the_order_of_arrival() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let lock = client.fair_lock("job", FairSettings::default()).unwrap();
     let first = lock.acquire().await.unwrap();
     let mut waiters = JoinSet::new();
@@ -136,41 +134,41 @@ async fn a_fair_lock_serves_in_the_order_of_arrival() {
         });
         // The next waiter starts once this one is in the queue.
         let queue = "redisson_lock_queue:{job}";
-        until(async || stand.redis.ask::<usize>(&["LLEN", queue]).await == place + 1).await;
+        until(async || env.redis.ask::<usize>(&["LLEN", queue]).await == place + 1).await;
     }
     first.release().await.unwrap();
     let mut served = waiters.join_all().await;
     served.sort_unstable();
     let places: Vec<usize> = served.into_iter().map(|(_, place)| place).collect();
     assert_eq!(places, (0..8).collect::<Vec<_>>());
-    stand.assert_nothing_is_held("fair").await;
+    env.assert_nothing_is_held("fair").await;
 }
 
 #[tokio::test]
 async fn who_leaves_the_queue_is_gone_at_once() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let lock = client.fair_lock("job", FairSettings::default()).unwrap();
     let held = lock.acquire().await.unwrap();
     let queue = "redisson_lock_queue:{job}";
-    let queued = until(async || stand.redis.ask::<usize>(&["LLEN", queue]).await == 1);
+    let queued = until(async || env.redis.ask::<usize>(&["LLEN", queue]).await == 1);
     let outcome = lock.acquire_cancellable(AcquireOptions::new(), queued).await.unwrap_err();
     assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
-    assert_eq!(stand.redis.ask::<usize>(&["LLEN", queue]).await, 0);
-    let (led, host) = stand.led_client();
+    assert_eq!(env.redis.ask::<usize>(&["LLEN", queue]).await, 0);
+    let (led, host) = env.virtual_client();
     let waits = led.fair_lock("job", FairSettings::default()).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(50));
-    let waited = stand.in_virtual_time(&host, waits.acquire_with(options)).await;
+    let waited = env.in_virtual_time(&host, waits.acquire_with(options)).await;
     assert!(matches!(waited, Err(AcquireError::Busy { .. })), "{waited:?}");
-    assert_eq!(stand.redis.ask::<usize>(&["LLEN", queue]).await, 0);
+    assert_eq!(env.redis.ask::<usize>(&["LLEN", queue]).await, 0);
     held.release().await.unwrap();
-    stand.assert_nothing_is_held("left").await;
+    env.assert_nothing_is_held("left").await;
 }
 
 #[tokio::test]
 async fn values_of_a_group_that_do_not_meet_are_held_side_by_side() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let group = |values: &[&str]| client.group_lock("group", values, PeerSkew::DEFAULT).unwrap();
     let (left, right) = (group(&["a", "b"]), group(&["c"]));
     let (one, two) = (left.acquire().await.unwrap(), right.acquire().await.unwrap());
@@ -179,6 +177,6 @@ async fn values_of_a_group_that_do_not_meet_are_held_side_by_side() {
     assert!(group(&["b", "c"]).try_acquire().await.unwrap().is_none());
     two.release().await.unwrap();
     group(&["b", "c"]).acquire().await.unwrap().release().await.unwrap();
-    stand.assert_nothing_is_held("group").await;
+    env.assert_nothing_is_held("group").await;
     assert!(client.group_lock("group", Vec::<&str>::new(), PeerSkew::DEFAULT).is_err());
 }

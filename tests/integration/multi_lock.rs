@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{AcquireOptions, FairSettings, Lock, Released, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::task::JoinSet;
 
 use test_support::fake_host::FakeHost;
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{NativeClient, Stand, in_virtual_time};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{NativeClient, TestEnv, in_virtual_time};
 
 type NativeLock = Lock<Reqwest, TokioHost>;
 
@@ -23,28 +21,28 @@ fn locks(client: &NativeClient, names: &[&str]) -> Vec<NativeLock> {
 
 #[tokio::test]
 async fn locks_of_one_gateway_are_taken_and_released_in_one_request_each() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let all = client.multi_lock(locks(&client, &["b", "a", "c", "a"])).unwrap();
     let lease = all.acquire().await.unwrap();
-    assert_eq!(stand.relay.seen().len(), 1);
+    assert_eq!(env.proxy.calls().len(), 1);
     for name in ["a", "b", "c"] {
         assert!(client.lock(name).unwrap().try_acquire().await.unwrap().is_none(), "{name}");
         assert_eq!(lease.token_of(name), Some(lease.token()));
     }
     assert_eq!(lease.token_of("d"), None);
-    let before = stand.relay.seen().len();
+    let before = env.proxy.calls().len();
     assert!(lease.is_held().await.unwrap());
     lease.renew(Some(Duration::from_secs(60))).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.seen().len(), before + 3);
-    stand.assert_nothing_is_held("several").await;
+    assert_eq!(env.proxy.calls().len(), before + 3);
+    env.assert_nothing_is_held("several").await;
 }
 
 #[tokio::test]
 async fn if_one_is_held_none_is_taken() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();
     let all = client.multi_lock(locks(&client, &["a", "b", "c"])).unwrap();
     assert!(all.try_acquire().await.unwrap().is_none());
@@ -52,13 +50,13 @@ async fn if_one_is_held_none_is_taken() {
     let (lease, released) = tokio::join!(all.acquire(), held.release());
     released.unwrap();
     lease.unwrap().release().await.unwrap();
-    stand.assert_nothing_is_held("none").await;
+    env.assert_nothing_is_held("none").await;
 }
 
 #[tokio::test]
 async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();
     let spin = |name| {
         let pace = SpinBackoff::Constant(Duration::from_secs(60));
@@ -68,19 +66,19 @@ async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
     for (members, paced) in
         [([spin("a"), spin("b")], true), ([spin("a"), client.lock("b").unwrap()], false)]
     {
-        stand.relay.plan(|_| Fault::none());
+        env.proxy.plan(|_| Fault::none());
         let multi = client.multi_lock(members).unwrap();
-        let refused = stand.in_virtual_time(&host, multi.acquire_with(wait)).await;
+        let refused = env.in_virtual_time(&host, multi.acquire_with(wait)).await;
         assert!(matches!(refused, Err(AcquireError::Busy { .. })), "{refused:?}");
         // The first try and the one at the end of the wait; there is no other within a minute.
-        assert_eq!(stand.relay.count("lock_acquire") == 2, paced);
+        assert_eq!(env.proxy.count("lock_acquire") == 2, paced);
     }
     held.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn members_may_be_of_any_kind_and_on_several_gateways() {
-    let (near, far) = (Stand::new().await, Stand::new().await);
+    let (near, far) = (TestEnv::new().await, TestEnv::new().await);
     let (here, there) = (near.client(), far.client());
     let members = || {
         let shelf = there.read_write_lock("shelf", Default::default()).unwrap();
@@ -106,7 +104,7 @@ async fn members_may_be_of_any_kind_and_on_several_gateways() {
 
 #[tokio::test]
 async fn losing_one_member_loses_all() {
-    let (near, far) = (Stand::new().await, Stand::new().await);
+    let (near, far) = (TestEnv::new().await, TestEnv::new().await);
     let (here, there) = (near.client(), far.client());
     let members = [here.lock("a").unwrap(), there.lock("b").unwrap()];
     let lease = here.multi_lock(members).unwrap().acquire().await.unwrap();
@@ -120,13 +118,16 @@ async fn losing_one_member_loses_all() {
 /// S94.
 #[tokio::test]
 async fn a_silent_gateway_leaves_nothing_held_on_the_other() {
-    let (near, far) = (Stand::new().await, Stand::with(|_| Fault::instead(Said::Silence)).await);
+    let (near, far) = (
+        TestEnv::new().await,
+        TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await,
+    );
     let host = FakeHost::new();
-    let (here, there) = (near.client_led_by(&host), far.client_led_by(&host));
+    let (here, there) = (near.virtual_client_on(&host), far.virtual_client_on(&host));
     let members = [here.lock("a").unwrap(), there.lock("b").unwrap()];
     let multi = there.multi_lock(members).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(300));
-    let is_idle = || near.relay.is_idle() && far.relay.is_idle();
+    let is_idle = || near.proxy.is_idle() && far.proxy.is_idle();
     assert!(in_virtual_time(&host, is_idle, multi.acquire_with(options)).await.is_err());
     near.assert_nothing_is_held("near").await;
 }
@@ -134,7 +135,7 @@ async fn a_silent_gateway_leaves_nothing_held_on_the_other() {
 /// S94.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orders_that_differ_do_not_stop_each_other() {
-    let (near, far) = (Stand::new().await, Stand::new().await);
+    let (near, far) = (TestEnv::new().await, TestEnv::new().await);
     let mut tasks = JoinSet::new();
     for number in 0..6 {
         let (here, there) = (near.client(), far.client());
@@ -162,20 +163,20 @@ async fn orders_that_differ_do_not_stop_each_other() {
 
 #[tokio::test]
 async fn an_owner_re_enters_several_as_one() {
-    let stand = Stand::new().await;
-    let owner = stand.client().owner();
+    let env = TestEnv::new().await;
+    let owner = env.client().owner();
     let outer = owner.multi_lock(locks(&owner, &["a", "b"])).unwrap().acquire().await.unwrap();
     let inner = owner.multi_lock(locks(&owner, &["b", "a"])).unwrap().acquire().await.unwrap();
     assert_eq!(inner.hold_count(), 2);
     inner.release().await.unwrap();
     outer.release().await.unwrap();
-    stand.assert_nothing_is_held("owner").await;
+    env.assert_nothing_is_held("owner").await;
 }
 
 #[tokio::test]
 async fn sets_that_make_no_sense_are_refused() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let shelf = client.read_write_lock("a", Default::default()).unwrap();
     let both = [shelf.read().clone(), shelf.write().clone()];
     assert!(client.multi_lock(both).is_err());
@@ -188,5 +189,5 @@ async fn sets_that_make_no_sense_are_refused() {
     assert!(client.red_lock(locks(&client, &["a", "b", "c"])).is_err());
     let several = client.multi_lock(locks(&client, &["a", "b"])).unwrap();
     assert!(several.force_release().await.is_err() && several.inspect().await.is_err());
-    assert_eq!(stand.relay.seen().len(), 0);
+    assert_eq!(env.proxy.calls().len(), 0);
 }

@@ -3,18 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::Gateway;
+use edgelatch::client::{AcquireOptions, Client, Lock, Released};
 use edgelatch::error::{AcquireError, InvalidOption, Refusal, RefusalKind, RequestError};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 
 use test_support::fake_host::{DullHost, FakeHost};
-use test_support::misbehaviour::Fault;
+use test_support::faults::Fault;
 use test_support::redis::TOKEN;
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 const BAD_TIMES: [Duration; 5] = [
     Duration::ZERO,
@@ -32,8 +31,8 @@ fn named(error: &InvalidOption, option: &str) {
 /// S30.
 #[tokio::test]
 async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
-    let stand = Stand::new().await;
-    let lock = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().lock("job").unwrap();
     let options = AcquireOptions::new();
     let mut bad = Vec::new();
     bad.extend(BAD_TIMES.map(|time| (options.lease(time), "lease")));
@@ -48,26 +47,26 @@ async fn an_option_of_an_acquisition_is_checked_before_anything_is_sent() {
             assert!(matches!(error, AcquireError::InvalidOption(_)), "{error}");
         }
     }
-    assert!(stand.relay.seen().is_empty());
+    assert!(env.proxy.calls().is_empty());
 }
 
 #[tokio::test]
 async fn the_lease_of_a_renewal_is_checked_before_anything_is_sent() {
-    let stand = Stand::new().await;
-    let lease = stand.client().lock("job").unwrap().acquire().await.unwrap();
+    let env = TestEnv::new().await;
+    let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     for time in BAD_TIMES {
         let error = lease.renew(Some(time)).await.unwrap_err();
         let RequestError::InvalidOption(error) = error else { panic!("{error}") };
         named(&error, "lease");
     }
-    assert_eq!(stand.relay.count("lock_renew"), 0);
+    assert_eq!(env.proxy.count("lock_renew"), 0);
     lease.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_name_is_checked_by_client_and_owner() {
-    let stand = Stand::new().await;
-    let (client, long) = (stand.client(), "n".repeat(513));
+    let env = TestEnv::new().await;
+    let (client, long) = (env.client(), "n".repeat(513));
     for name in ["", &long, "a\nb", "a\0b", "a{b", "{}", "redisson_lock", "el:x"] {
         named(&client.lock(name).unwrap_err(), "name");
         named(&client.owner().lock(name).unwrap_err(), "name");
@@ -98,14 +97,14 @@ fn the_time_for_a_request_is_checked() {
 /// S43.
 #[tokio::test]
 async fn a_copy_of_a_client_draws_ids_of_its_own() {
-    let stand = Stand::new().await;
-    let copies = [stand.led_client(), stand.led_client()];
+    let env = TestEnv::new().await;
+    let copies = [env.virtual_client(), env.virtual_client()];
     // The copies have the same state: they have drawn the same ids so far.
     let mut drawn = Vec::new();
     for (number, (client, _)) in copies.iter().enumerate() {
-        stand.relay.plan(|_| Fault::none());
+        env.proxy.plan(|_| Fault::none());
         used(&client.lock(&format!("before-{number}")).unwrap()).await;
-        drawn.push(ids(&stand));
+        drawn.push(ids(&env));
     }
     assert_eq!(drawn[0], drawn[1]);
     // From here on the hosts return different entropy.
@@ -113,9 +112,9 @@ async fn a_copy_of_a_client_draws_ids_of_its_own() {
     let mut drawn = BTreeSet::new();
     for (client, _) in &copies {
         for _ in 0..2 {
-            stand.relay.plan(|_| Fault::none());
+            env.proxy.plan(|_| Fault::none());
             used(&client.lock("job").unwrap()).await;
-            for id in ids(&stand) {
+            for id in ids(&env) {
                 assert!(drawn.insert(id.clone()), "{id}");
             }
         }
@@ -132,8 +131,8 @@ async fn used(lock: &Lock<Reqwest, FakeHost>) {
 }
 
 /// The owners and request ids of the calls so far; the id of a release is derived from its owner.
-fn ids(stand: &Stand) -> BTreeSet<String> {
-    let drawn = stand.relay.seen().into_iter().filter(|seen| seen.script != "lock_release");
+fn ids(env: &TestEnv) -> BTreeSet<String> {
+    let drawn = env.proxy.calls().into_iter().filter(|seen| seen.script != "lock_release");
     let ids = drawn.flat_map(|seen| {
         let arguments = 3 + seen.words[2].parse::<usize>().unwrap();
         [seen.words[arguments].clone(), seen.words[arguments + 4].clone()]
@@ -144,21 +143,21 @@ fn ids(stand: &Stand) -> BTreeSet<String> {
 /// S43.
 #[tokio::test]
 async fn without_entropy_nothing_is_sent() {
-    let stand = Stand::new().await;
-    let client = Client::new(stand.gateway(), Reqwest::new(), DullHost(TokioHost::new()));
+    let env = TestEnv::new().await;
+    let client = Client::new(env.gateway(), Reqwest::new(), DullHost(TokioHost::new()));
     let lock = client.lock("job").unwrap();
     assert_eq!(lock.acquire().await.unwrap_err(), AcquireError::NoEntropy);
     assert_eq!(lock.try_acquire().await.unwrap_err(), AcquireError::NoEntropy);
     assert_eq!(lock.inspect().await, Err(RequestError::NoEntropy));
     assert_eq!(lock.force_release().await, Err(RequestError::NoEntropy));
-    assert!(stand.relay.seen().is_empty());
+    assert!(env.proxy.calls().is_empty());
 }
 
 /// A gateway treats an unknown path as a command.
 #[tokio::test]
 async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
-    let stand = Stand::new().await;
-    let address = format!("http://{}/wrong", stand.redis.address());
+    let env = TestEnv::new().await;
+    let address = format!("http://{}/wrong", env.redis.address());
     let gateway = || Gateway::upstash(&address, TOKEN).unwrap();
     let client = Client::connect(gateway());
     let lock = client.lock("job").unwrap();
@@ -183,7 +182,7 @@ async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
     let (first, second) = tokio::join!(shared.inspect(), shared.inspect());
     refused(first.unwrap_err());
     refused(second.unwrap_err());
-    assert_eq!(stand.redis.ask::<u64>(&["DBSIZE"]).await, 0);
+    assert_eq!(env.redis.ask::<u64>(&["DBSIZE"]).await, 0);
 }
 
 #[test]

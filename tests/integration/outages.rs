@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::client::LeaseEnd;
+use edgelatch::client::{LeaseEnd, LeaseState, Released};
 use edgelatch::error::{AcquireError, LossReason, RefusalKind, ReleaseError};
-use edgelatch::machine::{LeaseState, Released};
 
-use test_support::misbehaviour::{Fault, Said, json};
-use test_support::stand::{Stand, until, until_led};
+use test_support::faults::{Fault, FaultResponse, json};
+use test_support::test_env::{TestEnv, until, until_in_virtual_time};
 
 const THIRD: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
@@ -15,93 +14,93 @@ const STEP: Duration = Duration::from_millis(20);
 /// S55.
 #[tokio::test]
 async fn a_hold_outlives_a_gateway_that_comes_back_before_its_end() {
-    let stand = Stand::with(|seen| match (seen.script, seen.number) {
-        ("lock_renew", 1..=6) => Fault::instead(Said::Bytes(Vec::new())),
+    let env = TestEnv::with(|seen| match (seen.script, seen.number) {
+        ("lock_renew", 1..=6) => Fault::not_executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
     })
     .await;
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let kept = tokio::spawn(lease.keep());
     host.pass(THIRD);
     until(async || lease.state() == LeaseState::Unknown).await;
     assert!(lease.remaining() < THIRD * 2);
-    until_led(&stand, &host, STEP, || lease.state() == LeaseState::Renewed).await;
-    assert_eq!(stand.relay.count("lock_renew"), 7);
+    until_in_virtual_time(&env, &host, STEP, || lease.state() == LeaseState::Renewed).await;
+    assert_eq!(env.proxy.count("lock_renew"), 7);
     assert!(lease.remaining() > THIRD * 2);
     // The holder goes on: after a third of the lease it renews as usual.
     host.pass(THIRD);
-    until(async || stand.relay.count("lock_renew") == 8).await;
+    until(async || env.proxy.count("lock_renew") == 8).await;
     assert_eq!(lease.release().await, Ok(Released::Released));
     assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
-    stand.assert_nothing_is_held("back").await;
+    env.assert_nothing_is_held("back").await;
 }
 
 /// S45.
 #[tokio::test]
 async fn a_token_that_is_no_longer_accepted_costs_the_hold_and_few_requests() {
-    let stand = Stand::with(|seen| match (seen.script, seen.number) {
-        ("lock_renew", 3..) => Fault::instead(json(401, r#"{"error":"Unauthorized"}"#)),
+    let env = TestEnv::with(|seen| match (seen.script, seen.number) {
+        ("lock_renew", 3..) => Fault::not_executed(json(401, r#"{"error":"Unauthorized"}"#)),
         _ => Fault::none(),
     })
     .await;
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let kept = tokio::spawn(lease.keep());
     for number in 1..=2 {
         host.pass(THIRD);
-        until(async || stand.relay.count("lock_renew") == number).await;
+        until(async || env.proxy.count("lock_renew") == number).await;
         until(async || lease.remaining() > THIRD * 2).await;
     }
     host.pass(THIRD);
     until(async || lease.state() == LeaseState::Unknown).await;
-    until_led(&stand, &host, STEP, || kept.is_finished()).await;
+    until_in_virtual_time(&env, &host, STEP, || kept.is_finished()).await;
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
     // About once a second on average, in twenty seconds.
-    let refused = stand.relay.count("lock_renew") - 2;
+    let refused = env.proxy.count("lock_renew") - 2;
     assert!((5..=60).contains(&refused), "{refused}");
 }
 
 /// S14.
 #[tokio::test]
 async fn whose_release_never_arrives_is_renewed_no_more() {
-    let stand = Stand::with(|seen| match seen.script {
-        "lock_release" => Fault::instead(Said::Bytes(Vec::new())),
+    let env = TestEnv::with(|seen| match seen.script {
+        "lock_release" => Fault::not_executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
     })
     .await;
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let kept = tokio::spawn(lease.keep());
     host.pass(THIRD);
     until(async || lease.state() == LeaseState::Renewed).await;
     let released = tokio::spawn(async move { (lease.release().await, lease) });
-    until_led(&stand, &host, STEP, || released.is_finished()).await;
+    until_in_virtual_time(&env, &host, STEP, || released.is_finished()).await;
     let (outcome, lease) = released.await.unwrap();
     assert!(matches!(outcome, Err(ReleaseError::Unknown { .. })), "{outcome:?}");
     assert_eq!(kept.await.unwrap(), LeaseEnd::Released);
     let mut looks = 0;
-    until_led(&stand, &host, THIRD, || {
+    until_in_virtual_time(&env, &host, THIRD, || {
         looks += 1;
         looks > 1_000
     })
     .await;
-    assert_eq!((stand.relay.count("lock_renew"), stand.relay.count("lock_release")), (1, 5));
+    assert_eq!((env.proxy.count("lock_renew"), env.proxy.count("lock_release")), (1, 5));
     // The hold still exists, and expires by itself.
-    assert!(stand.redis.ask::<i64>(&["PTTL", "job"]).await > 0);
+    assert!(env.redis.ask::<i64>(&["PTTL", "job"]).await > 0);
     drop(lease);
 }
 
 /// S66.
 #[tokio::test]
 async fn in_a_redis_that_is_full_what_is_held_is_renewed_and_released() {
-    let stand = Stand::new().await;
-    let job = stand.client().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let job = env.client().lock("job").unwrap();
     let lease = job.acquire().await.unwrap();
-    stand.redis.fill().await;
+    env.redis.fill().await;
     lease.renew(None).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
-    stand.assert_nothing_is_held("full").await;
+    env.assert_nothing_is_held("full").await;
     match job.acquire().await.unwrap_err() {
         AcquireError::Refused(refusal) => assert_eq!(refusal.kind(), RefusalKind::OutOfMemory),
         other => panic!("{other:?}"),

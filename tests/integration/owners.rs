@@ -2,31 +2,30 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::Stand;
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::TestEnv;
 
 /// S92.
 #[tokio::test]
 async fn the_second_acquisition_asks_nobody_and_the_last_release_ends_the_hold() {
-    let stand = Stand::new().await;
-    let owner = stand.client().owner();
+    let env = TestEnv::new().await;
+    let owner = env.client().owner();
     let lock = owner.lock("job").unwrap();
     let outer = lock.acquire().await.unwrap();
     let inner = owner.clone().lock("job").unwrap().try_acquire().await.unwrap().unwrap();
-    assert_eq!(stand.relay.seen().len(), 1);
+    assert_eq!(env.proxy.calls().len(), 1);
     assert_eq!((outer.token(), outer.hold_count()), (inner.token(), 2));
-    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
 
     assert_eq!(outer.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.seen().len(), 1);
+    assert_eq!(env.proxy.calls().len(), 1);
     assert_eq!(inner.hold_count(), 1);
     assert_eq!(inner.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.seen().len(), 2);
-    stand.assert_nothing_is_held("owner").await;
+    assert_eq!(env.proxy.calls().len(), 2);
+    env.assert_nothing_is_held("owner").await;
 
     let next = lock.acquire().await.unwrap();
     assert!(next.token() > inner.token());
@@ -35,8 +34,8 @@ async fn the_second_acquisition_asks_nobody_and_the_last_release_ends_the_hold()
 
 #[tokio::test]
 async fn two_owners_exclude_each_other() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let held = client.owner().lock("job").unwrap().acquire().await.unwrap();
     assert!(client.owner().lock("job").unwrap().try_acquire().await.unwrap().is_none());
     assert!(client.lock("job").unwrap().try_acquire().await.unwrap().is_none());
@@ -45,32 +44,32 @@ async fn two_owners_exclude_each_other() {
 
 #[tokio::test]
 async fn acquisitions_of_one_owner_at_the_same_time_share_one_grant() {
-    let stand = Stand::new().await;
-    let owner = stand.client().owner();
+    let env = TestEnv::new().await;
+    let owner = env.client().owner();
     let (one, two) = (owner.lock("job").unwrap(), owner.lock("job").unwrap());
     let three = owner.lock("job").unwrap();
     let (one, two, three) = tokio::join!(one.acquire(), two.acquire(), three.acquire());
     let leases = [one.unwrap(), two.unwrap(), three.unwrap()];
-    assert_eq!(stand.relay.count("lock_acquire"), 1);
+    assert_eq!(env.proxy.count("lock_acquire"), 1);
     assert!(leases.iter().all(|lease| lease.token() == leases[0].token()));
     assert_eq!(leases[2].hold_count(), 3);
     for lease in &leases {
         assert_eq!(lease.release().await, Ok(Released::Released));
     }
-    assert_eq!(stand.relay.count("lock_release"), 1);
-    stand.assert_nothing_is_held("together").await;
+    assert_eq!(env.proxy.count("lock_release"), 1);
+    env.assert_nothing_is_held("together").await;
 }
 
 #[tokio::test]
 async fn if_the_first_of_them_fails_the_next_one_asks() {
-    let stand = Stand::with(|seen| match (seen.script, seen.number) {
+    let env = TestEnv::with(|seen| match (seen.script, seen.number) {
         ("lock_acquire", 1) => {
-            Fault::instead(test_support::misbehaviour::json(400, r#"{"error":"ERR no"}"#))
+            Fault::not_executed(test_support::faults::json(400, r#"{"error":"ERR no"}"#))
         }
         _ => Fault::none(),
     })
     .await;
-    let owner = stand.client().owner();
+    let owner = env.client().owner();
     let (one, two) = (owner.lock("job").unwrap(), owner.lock("job").unwrap());
     let (one, two) = tokio::join!(one.acquire(), two.acquire());
     assert!(matches!(one.unwrap_err(), AcquireError::Refused(_)));
@@ -79,8 +78,8 @@ async fn if_the_first_of_them_fails_the_next_one_asks() {
 
 #[tokio::test]
 async fn whoever_waits_for_its_own_owner_can_be_busy_or_cancelled() {
-    let stand = Stand::with(|_| Fault::instead(Said::Silence)).await;
-    let owner = stand.client().owner();
+    let env = TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await;
+    let owner = env.client().owner();
     let (slow, quick) = (owner.lock("job").unwrap(), owner.lock("job").unwrap());
     let never_ends = slow.acquire();
     let others = async {
@@ -102,11 +101,11 @@ async fn whoever_waits_for_its_own_owner_can_be_busy_or_cancelled() {
 
 #[tokio::test]
 async fn an_acquisition_that_is_dropped_gives_its_turn_back() {
-    let stand = Stand::with(|_| Fault::instead(Said::Silence)).await;
-    let owner = stand.client().owner();
+    let env = TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await;
+    let owner = env.client().owner();
     let lock = owner.lock("job").unwrap();
     let asked = async {
-        while stand.relay.seen().is_empty() {
+        while env.proxy.calls().is_empty() {
             tokio::task::yield_now().await;
         }
     };
@@ -114,16 +113,16 @@ async fn an_acquisition_that_is_dropped_gives_its_turn_back() {
         _ = lock.acquire() => panic!("the gateway is silent"),
         () = asked => {}
     }
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
     assert_eq!(lock.acquire().await.unwrap().release().await, Ok(Released::Released));
 }
 
 #[tokio::test]
 async fn a_hold_that_was_lost_is_not_entered_again() {
-    let stand = Stand::new().await;
-    let lock = stand.client().owner().lock("job").unwrap();
+    let env = TestEnv::new().await;
+    let lock = env.client().owner().lock("job").unwrap();
     let lost = lock.acquire().await.unwrap();
-    stand.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.ask::<u64>(&["DEL", "job"]).await;
     assert_eq!(lost.is_held().await, Ok(false));
     let next = lock.acquire().await.unwrap();
     assert!(next.token() > lost.token());

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, OwnScript, ReadWriteLock, ReadWriteSettings, Released};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::timing::WantTime;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{NativeClient, Stand, until};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{NativeClient, TestEnv, until};
 
 fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {
     client.read_write_lock("shelf", ReadWriteSettings::default()).unwrap()
@@ -21,8 +19,8 @@ fn shelf(client: &NativeClient) -> ReadWriteLock<Reqwest, TokioHost> {
 
 #[tokio::test]
 async fn readers_share_and_a_writer_is_alone() {
-    let stand = Stand::new().await;
-    let (one, two) = (shelf(&stand.client()), shelf(&stand.client()));
+    let env = TestEnv::new().await;
+    let (one, two) = (shelf(&env.client()), shelf(&env.client()));
     let first = one.read().acquire().await.unwrap();
     let second = two.read().acquire().await.unwrap();
     // Concurrent readers have the same token.
@@ -40,16 +38,16 @@ async fn readers_share_and_a_writer_is_alone() {
     let reader = one.read().acquire().await.unwrap();
     assert!(reader.token() > writer.token());
     assert_eq!(reader.release().await, Ok(Released::Released));
-    let left: Vec<String> = stand.redis.ask(&["KEYS", "*rwlock_timeout*"]).await;
+    let left: Vec<String> = env.redis.ask(&["KEYS", "*rwlock_timeout*"]).await;
     assert!(left.is_empty(), "{left:?}");
 }
 
 /// S91.
 #[tokio::test]
 async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
-    let stand = Stand::new().await;
-    let owner = shelf(&stand.client().owner());
-    let stranger = shelf(&stand.client());
+    let env = TestEnv::new().await;
+    let owner = shelf(&env.client().owner());
+    let stranger = shelf(&env.client());
     let writer = owner.write().acquire().await.unwrap();
     let reader = owner.read().acquire().await.unwrap();
     assert_eq!(reader.token(), writer.token());
@@ -70,27 +68,27 @@ async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
 
 #[tokio::test]
 async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_token() {
-    let stand = Stand::new().await;
-    let owner = shelf(&stand.client().owner());
+    let env = TestEnv::new().await;
+    let owner = shelf(&env.client().owner());
     let writer = owner.write().acquire().await.unwrap();
     let told = Arc::new(Notify::new());
-    let late = Fault::after(Said::LateTruth(Arc::clone(&told)));
-    stand.relay.plan(move |request| match request.script {
+    let late = Fault::executed(FaultResponse::Delayed(Arc::clone(&told)));
+    env.proxy.plan(move |request| match request.script {
         "read_acquire" => late.clone(),
         _ => Fault::none(),
     });
     // Acquired for a fixed time: nothing renews it.
     let reading = owner.read().acquire_with(AcquireOptions::new().lease(Duration::from_secs(30)));
     let ending = async {
-        until(async || stand.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
+        until(async || env.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
         writer.release().await.unwrap();
-        stand.relay.plan(|_| Fault::none());
+        env.proxy.plan(|_| Fault::none());
         told.notify_one();
     };
     let (reader, ()) = tokio::join!(reading, ending);
     let reader = reader.unwrap();
     assert!(reader.token() > writer.token());
-    let beside = shelf(&stand.client()).read().acquire().await.unwrap();
+    let beside = shelf(&env.client()).read().acquire().await.unwrap();
     assert_eq!(reader.token(), beside.token());
 
     // Redis may still have an older token in the hold itself; this must not count as a loss.
@@ -104,14 +102,14 @@ async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_toke
 
 #[tokio::test]
 async fn an_owner_that_reads_is_not_left_to_wait_for_itself() {
-    let stand = Stand::new().await;
-    let owner = shelf(&stand.client().owner());
+    let env = TestEnv::new().await;
+    let owner = shelf(&env.client().owner());
     let reader = owner.read().acquire().await.unwrap();
-    let before = stand.relay.seen().len();
+    let before = env.proxy.calls().len();
     assert_eq!(owner.write().acquire().await.unwrap_err(), AcquireError::SelfDeadlock);
-    assert_eq!(stand.relay.seen().len(), before);
+    assert_eq!(env.proxy.calls().len(), before);
     let again = owner.read().acquire().await.unwrap();
-    assert_eq!((again.hold_count(), stand.relay.seen().len()), (2, before));
+    assert_eq!((again.hold_count(), env.proxy.calls().len()), (2, before));
     again.release().await.unwrap();
     reader.release().await.unwrap();
     owner.write().acquire().await.unwrap().release().await.unwrap();
@@ -119,13 +117,13 @@ async fn an_owner_that_reads_is_not_left_to_wait_for_itself() {
 
 #[tokio::test]
 async fn a_reader_that_died_does_not_hold_a_writer_up() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let short = AcquireOptions::new().lease(Duration::from_millis(200));
     let long = AcquireOptions::new().lease(Duration::from_secs(25));
     // Redis ends the hold in real time. The reader's time stands still, so that its grant does not
     // come too late.
-    let (dying, _host) = stand.led_client();
+    let (dying, _host) = env.virtual_client();
     let dying = dying.read_write_lock("shelf", ReadWriteSettings::default()).unwrap();
     let dead = dying.read().acquire_with(short).await.unwrap();
     let alive = shelf(&client).read().acquire_with(long).await.unwrap();
@@ -138,30 +136,30 @@ async fn a_reader_that_died_does_not_hold_a_writer_up() {
 
 #[tokio::test]
 async fn a_long_read_is_asked_for_by_the_time_of_java_s_watchdog() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let long = AcquireOptions::new().lease(Duration::from_secs(600));
     let reader = shelf(&client).read().acquire_with(long).await.unwrap();
-    assert!(stand.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
+    assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
     reader.release().await.unwrap();
     let alone = ReadWriteSettings::default().peer_watchdog(None);
     let lock = client.read_write_lock("shelf", alone).unwrap();
     let reader = lock.read().acquire_with(long).await.unwrap();
-    assert!(stand.redis.ask::<u64>(&["PTTL", "shelf"]).await > 500_000);
+    assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await > 500_000);
     reader.release().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_writer_that_is_preferred_keeps_new_readers_out() {
-    let stand = Stand::new().await;
-    let client = stand.client();
+    let env = TestEnv::new().await;
+    let client = env.client();
     let settings = ReadWriteSettings::default().prefers_writers(WantTime::DEFAULT);
     let lock = client.read_write_lock("shelf", settings).unwrap();
     let reader = lock.read().acquire().await.unwrap();
     let waits = AcquireOptions::new().wait(Duration::from_secs(30));
     let writing = lock.write().acquire_with(waits);
     let others = async {
-        until(async || stand.redis.ask::<u64>(&["EXISTS", "el:{shelf}:want"]).await == 1).await;
+        until(async || env.redis.ask::<u64>(&["EXISTS", "el:{shelf}:want"]).await == 1).await;
         assert!(lock.read().try_acquire().await.unwrap().is_none());
         reader.release().await.unwrap();
     };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use test_support::redis::TOKEN;
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 use tokio::process::Command;
 
 #[test]
@@ -21,13 +21,13 @@ fn the_program_is_that_of_the_readme() {
 
 #[tokio::test]
 async fn the_program_takes_the_lock_and_prints_its_token() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let mut program = Command::new(env!("CARGO_BIN_EXE_readme"));
-    program.env("UPSTASH_REDIS_REST_URL", stand.relay.url()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
+    program.env("UPSTASH_REDIS_REST_URL", env.proxy.url()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
     let output = program.output().await.unwrap();
     assert!(output.status.success(), "{output:?}");
     let printed = String::from_utf8(output.stdout).unwrap();
     let token = printed.trim().strip_prefix("token ").unwrap();
     assert!(token.parse::<u64>().is_ok_and(|token| token > 1_700_000_000_000_000), "{printed}");
-    stand.assert_nothing_is_held("nightly-report").await;
+    env.assert_nothing_is_held("nightly-report").await;
 }

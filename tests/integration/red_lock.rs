@@ -8,18 +8,17 @@
 use std::time::Duration;
 
 use edgelatch::FencingToken;
-use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings};
+use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings, Released};
 use edgelatch::error::{AcquireError, RequestError};
-use edgelatch::machine::Released;
 use edgelatch::timing::{AttemptTime, RejoinDelay};
 use edgelatch::transport::Reqwest;
 
 use test_support::fake_host::FakeHost;
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{LedClient, Stand, in_virtual_time};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{TestEnv, VirtualClient, in_virtual_time};
 
-type LedLock = Lock<Reqwest, FakeHost>;
-type LedLease = Lease<Reqwest, FakeHost>;
+type VirtualLock = Lock<Reqwest, FakeHost>;
+type VirtualLease = Lease<Reqwest, FakeHost>;
 
 const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 /// The uptime of nodes that never crash, in seconds.
@@ -27,7 +26,7 @@ const LONG: i64 = 86_400;
 
 /// Three nodes, and what all clients share. Silent nodes cost only virtual time.
 struct Nodes {
-    stands: [Stand; 3],
+    envs: [TestEnv; 3],
     host: FakeHost,
     /// Created once, since it reads the system's certificates.
     transport: Reqwest,
@@ -35,39 +34,39 @@ struct Nodes {
 
 impl Nodes {
     async fn new() -> Self {
-        let stands = [Stand::new().await, Stand::new().await, Stand::new().await];
-        Self { stands, host: FakeHost::new(), transport: Reqwest::new() }
+        let envs = [TestEnv::new().await, TestEnv::new().await, TestEnv::new().await];
+        Self { envs, host: FakeHost::new(), transport: Reqwest::new() }
     }
 
     /// Nodes with a long uptime whose clocks are ahead by these numbers of seconds.
     async fn ahead_by(ahead: [i64; 3]) -> Self {
         let nodes = Self::new().await;
-        for (stand, ahead) in nodes.stands.iter().zip(ahead) {
-            stand.relay.set_clocks(|clocks| (clocks.time, clocks.uptime) = (ahead, LONG));
+        for (env, ahead) in nodes.envs.iter().zip(ahead) {
+            env.proxy.set_clocks(|clocks| (clocks.time, clocks.uptime) = (ahead, LONG));
         }
         nodes
     }
 
-    fn clients(&self) -> Vec<LedClient> {
+    fn clients(&self) -> Vec<VirtualClient> {
         let attempt = AttemptTime::new(Duration::from_millis(500)).unwrap();
-        let gateways = self.stands.iter().map(|stand| stand.gateway().request_timeout(attempt));
+        let gateways = self.envs.iter().map(|env| env.gateway().request_timeout(attempt));
         let client = |gateway| Client::new(gateway, self.transport.clone(), self.host.clone());
         gateways.map(client).collect()
     }
 
     /// Awaits a call of clients in the virtual time of these nodes.
     async fn run<T>(&self, call: impl Future<Output = T>) -> T {
-        let is_idle = || self.stands.iter().all(|stand| stand.relay.is_idle());
+        let is_idle = || self.envs.iter().all(|env| env.proxy.is_idle());
         in_virtual_time(&self.host, is_idle, call).await
     }
 
     /// The lock of a program that has just started: it has not seen any clock, so it proposes no
     /// token.
-    fn lock(&self) -> LedLock {
+    fn lock(&self) -> VirtualLock {
         self.lock_with(RedLockSettings::default())
     }
 
-    fn lock_with(&self, settings: RedLockSettings) -> LedLock {
+    fn lock_with(&self, settings: RedLockSettings) -> VirtualLock {
         let clients = self.clients();
         let locks = clients.iter().map(|client| client.lock("job").unwrap());
         clients[0].red_lock_with(locks, settings).unwrap()
@@ -75,9 +74,9 @@ impl Nodes {
 
     /// Makes one node answer no request.
     fn silence(&self, silent: Option<usize>) {
-        for (number, stand) in self.stands.iter().enumerate() {
-            stand.relay.plan(move |_| match silent {
-                Some(silent) if silent == number => Fault::instead(Said::Silence),
+        for (number, env) in self.envs.iter().enumerate() {
+            env.proxy.plan(move |_| match silent {
+                Some(silent) if silent == number => Fault::not_executed(FaultResponse::Silence),
                 _ => Fault::none(),
             });
         }
@@ -85,15 +84,15 @@ impl Nodes {
 
     /// Makes one node ignore acquisitions.
     fn leave_out(&self, out: Option<usize>) {
-        self.answer_acquisitions(out, &Said::Silence);
+        self.answer_acquisitions(out, &FaultResponse::Silence);
     }
 
-    /// Makes one node answer acquisitions with `said`, without executing them.
-    fn answer_acquisitions(&self, out: Option<usize>, said: &Said) {
-        for (number, stand) in self.stands.iter().enumerate() {
-            let fault = Fault::instead(said.clone());
+    /// Makes one node answer acquisitions with `response`, without executing them.
+    fn answer_acquisitions(&self, out: Option<usize>, response: &FaultResponse) {
+        for (number, env) in self.envs.iter().enumerate() {
+            let fault = Fault::not_executed(response.clone());
             let is_out = out == Some(number);
-            stand.relay.plan(move |seen| match seen.script {
+            env.proxy.plan(move |seen| match seen.script {
                 "lock_acquire" if is_out => fault.clone(),
                 _ => Fault::none(),
             });
@@ -101,7 +100,7 @@ impl Nodes {
     }
 
     /// Acquires and releases the lock with the majority that excludes this node.
-    async fn hand_out(&self, without: usize, lock: &LedLock) -> FencingToken {
+    async fn hand_out(&self, without: usize, lock: &VirtualLock) -> FencingToken {
         self.leave_out(Some(without));
         let lease = self.run(lock.acquire()).await.unwrap();
         let released = self.run(lease.release()).await;
@@ -110,14 +109,14 @@ impl Nodes {
     }
 
     /// Tries to acquire the lock for at most 100 ms.
-    async fn try_briefly(&self, lock: &LedLock) -> Result<LedLease, AcquireError> {
+    async fn try_briefly(&self, lock: &VirtualLock) -> Result<VirtualLease, AcquireError> {
         let options = AcquireOptions::new().wait(Duration::from_millis(100));
         self.run(lock.acquire_with(options)).await
     }
 
     /// The last token that a node has stored.
     async fn stored(&self, node: usize) -> Option<u64> {
-        self.stands[node].redis.ask(&["GET", TOKEN_KEY]).await
+        self.envs[node].redis.ask(&["GET", TOKEN_KEY]).await
     }
 }
 
@@ -152,12 +151,12 @@ async fn a_majority_decides_and_its_tokens_rise() {
 #[tokio::test]
 async fn a_minority_is_not_enough_and_is_given_back() {
     let nodes = Nodes::new().await;
-    for stand in &nodes.stands[1..] {
-        stand.relay.plan(|_| Fault::instead(Said::Silence));
+    for env in &nodes.envs[1..] {
+        env.proxy.plan(|_| Fault::not_executed(FaultResponse::Silence));
     }
     let options = AcquireOptions::new().wait(Duration::from_millis(200));
     assert!(nodes.run(nodes.lock().acquire_with(options)).await.is_err());
-    nodes.stands[0].assert_nothing_is_held("minority").await;
+    nodes.envs[0].assert_nothing_is_held("minority").await;
 }
 
 #[tokio::test]
@@ -165,8 +164,8 @@ async fn a_majority_that_is_lost_is_told() {
     let nodes = Nodes::new().await;
     let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
     assert!(nodes.run(lease.is_held()).await.unwrap());
-    nodes.stands[0].redis.ask::<u64>(&["DEL", "job"]).await;
-    nodes.stands[1].redis.ask::<u64>(&["DEL", "job"]).await;
+    nodes.envs[0].redis.ask::<u64>(&["DEL", "job"]).await;
+    nodes.envs[1].redis.ask::<u64>(&["DEL", "job"]).await;
     assert!(!nodes.run(lease.is_held()).await.unwrap());
     assert_eq!(nodes.run(lease.release()).await, Ok(Released::WasLost));
 }
@@ -222,7 +221,7 @@ async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree
         let token = nodes.hand_out(without, &nodes.lock()).await;
         assert!(Some(token) > last, "without {without}: {token:?} {last:?}");
         last = Some(token);
-        nodes.stands[crashes].crash().await;
+        nodes.envs[crashes].crash().await;
         assert_eq!(nodes.stored(crashes).await, None);
     }
 }
@@ -233,7 +232,7 @@ async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree
 async fn tokens_fall_when_the_node_that_knew_the_last_one_forgets_it_and_votes_at_once() {
     let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
     let first = nodes.hand_out(2, &nodes.lock()).await;
-    nodes.stands[1].crash().await;
+    nodes.envs[1].crash().await;
     assert!(nodes.hand_out(0, &nodes.lock()).await < first);
 }
 
@@ -243,13 +242,13 @@ async fn tokens_rise_when_a_node_that_has_forgotten_them_rejoins_after_a_delay()
     let mut nodes = Nodes::ahead_by([20, 0, 0]).await;
     let lock = |nodes: &Nodes| nodes.lock_with(after(30));
     let first = nodes.hand_out(2, &lock(&nodes)).await;
-    nodes.stands[1].crash().await;
+    nodes.envs[1].crash().await;
     // The restarted node does not vote, and the remaining one is no majority.
     nodes.leave_out(Some(0));
     assert!(nodes.try_briefly(&lock(&nodes)).await.is_err());
-    nodes.stands[2].assert_nothing_is_held("minority").await;
-    for stand in &nodes.stands {
-        stand.relay.set_clocks(|clocks| {
+    nodes.envs[2].assert_nothing_is_held("minority").await;
+    for env in &nodes.envs {
+        env.proxy.set_clocks(|clocks| {
             clocks.time += 31;
             clocks.uptime += 31;
         });
@@ -264,7 +263,7 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
         let settings = if delayed { after(30) } else { RedLockSettings::default() };
         nodes.leave_out(Some(2));
         let held = nodes.run(nodes.lock_with(settings).acquire()).await.unwrap();
-        nodes.stands[1].crash().await;
+        nodes.envs[1].crash().await;
         nodes.leave_out(None);
         let rival = nodes.lock_with(settings);
         let taken = nodes.try_briefly(&rival).await;
@@ -289,10 +288,10 @@ async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand
 #[tokio::test]
 async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay() {
     let mut nodes = Nodes::ahead_by([0; 3]).await;
-    nodes.stands[1].crash().await;
+    nodes.envs[1].crash().await;
     // This test runs in real time, where a silent node would cost a whole attempt.
-    nodes.answer_acquisitions(Some(0), &Said::Reset);
-    let clients: Vec<_> = nodes.stands.iter().map(Stand::client).collect();
+    nodes.answer_acquisitions(Some(0), &FaultResponse::Reset);
+    let clients: Vec<_> = nodes.envs.iter().map(TestEnv::client).collect();
     let locks = clients.iter().map(|client| client.lock("job").unwrap());
     let lock = clients[0].red_lock_with(locks, after(3)).unwrap();
     let briefly = AcquireOptions::new().wait(Duration::from_millis(100));
@@ -301,13 +300,13 @@ async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay()
         Ok(lease) => lease,
         Err(_) => lock.acquire_with(AcquireOptions::new().wait_until_cancelled()).await.unwrap(),
     };
-    assert!(uptime(&nodes.stands[1]).await >= 4, "whole seconds, and one of them may be short");
+    assert!(uptime(&nodes.envs[1]).await >= 4, "whole seconds, and one of them may be short");
     lease.release().await.unwrap();
 }
 
 /// The uptime of a node's Redis, in whole seconds.
-async fn uptime(stand: &Stand) -> u64 {
-    let told: String = stand.redis.ask(&["INFO", "server"]).await;
+async fn uptime(env: &TestEnv) -> u64 {
+    let told: String = env.redis.ask(&["INFO", "server"]).await;
     let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     uptime.unwrap().parse().unwrap()
 }

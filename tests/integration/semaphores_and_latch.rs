@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, RequestError};
-use edgelatch::machine::Released;
 use edgelatch::name::PermitId;
 use edgelatch::timing::PeerSkew;
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::{Stand, until};
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::{TestEnv, until};
 
 #[tokio::test]
 async fn permits_are_taken_and_given_back_once() {
-    let stand = Stand::new().await;
-    let pool = stand.client().semaphore("pool").unwrap();
+    let env = TestEnv::new().await;
+    let pool = env.client().semaphore("pool").unwrap();
     assert_eq!(pool.available_permits().await, Ok(0));
     assert_eq!(pool.try_acquire(1).await.unwrap_err(), AcquireError::NotSetUp);
     assert_eq!(pool.acquire(1).await.unwrap_err(), AcquireError::NotSetUp);
@@ -37,7 +36,7 @@ async fn permits_are_taken_and_given_back_once() {
     assert!(pool.release_if_exists(1).await.unwrap());
     assert_eq!(pool.drain_permits().await, Ok(8));
     assert_eq!(pool.drain_permits().await, Ok(0));
-    let absent = stand.client().semaphore("absent").unwrap();
+    let absent = env.client().semaphore("absent").unwrap();
     assert!(!absent.release_if_exists(1).await.unwrap());
     assert!(pool.permits(0).is_err());
 }
@@ -45,14 +44,14 @@ async fn permits_are_taken_and_given_back_once() {
 /// S29.
 #[tokio::test]
 async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
-    let stand = Stand::new().await;
-    let pool = stand.client().semaphore("pool").unwrap();
+    let env = TestEnv::new().await;
+    let pool = env.client().semaphore("pool").unwrap();
     pool.try_set_permits(2, None).await.unwrap();
     let endless = pool.acquire(1).await.unwrap();
     assert!(endless.remaining() > Duration::from_secs(365 * 24 * 60 * 60));
     // Redis ends the hold in real time. The holder's time stands still, so that no grant comes too
     // late.
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let time = Duration::from_millis(300);
     let permit = client.semaphore("pool").unwrap().permits(1).unwrap();
     let short = permit.acquire_with(AcquireOptions::new().lease(time)).await.unwrap();
@@ -70,8 +69,8 @@ async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
 
 #[tokio::test]
 async fn a_waiter_gets_what_another_gives_back() {
-    let stand = Stand::new().await;
-    let pool = stand.client().semaphore("pool").unwrap();
+    let env = TestEnv::new().await;
+    let pool = env.client().semaphore("pool").unwrap();
     pool.try_set_permits(1, None).await.unwrap();
     let held = pool.acquire(1).await.unwrap();
     let (next, released) = tokio::join!(pool.acquire(1), held.release());
@@ -82,40 +81,40 @@ async fn a_waiter_gets_what_another_gives_back() {
 
 #[tokio::test]
 async fn permits_that_are_added_are_added_once_however_often_the_request_comes() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client_within(200);
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client_with_timeout(200);
     let pool = client.semaphore("pool").unwrap();
     assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
     // Executed without a response: the client retries under the same id.
-    stand.relay.plan(|seen| match (seen.script, seen.number) {
-        ("semaphore_change", 1) => Fault::after(Said::Silence),
+    env.proxy.plan(|seen| match (seen.script, seen.number) {
+        ("semaphore_change", 1) => Fault::executed(FaultResponse::Silence),
         _ => Fault::none(),
     });
-    assert_eq!(stand.in_virtual_time(&host, pool.add_permits(2)).await, Ok(3));
-    assert_eq!(stand.relay.count("semaphore_change"), 2);
+    assert_eq!(env.in_virtual_time(&host, pool.add_permits(2)).await, Ok(3));
+    assert_eq!(env.proxy.count("semaphore_change"), 2);
     assert_eq!(pool.available_permits().await, Ok(3));
 }
 
 #[tokio::test]
 async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client_within(200);
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client_with_timeout(200);
     let pool = client.semaphore("pool").unwrap();
     assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
-    stand.relay.plan(|seen| match seen.script {
-        "semaphore_change" => Fault::instead(Said::Silence),
+    env.proxy.plan(|seen| match seen.script {
+        "semaphore_change" => Fault::not_executed(FaultResponse::Silence),
         _ => Fault::none(),
     });
-    let outcome = stand.in_virtual_time(&host, pool.add_permits(2)).await;
+    let outcome = env.in_virtual_time(&host, pool.add_permits(2)).await;
     assert!(matches!(outcome, Err(RequestError::NotExecuted(_))), "{outcome:?}");
-    stand.relay.plan(|_| Fault::none());
+    env.proxy.plan(|_| Fault::none());
     assert_eq!(pool.available_permits().await, Ok(1));
 }
 
 #[tokio::test]
 async fn expirable_permits_have_ids_that_anybody_may_give_back() {
-    let stand = Stand::new().await;
-    let seats = stand.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    let env = TestEnv::new().await;
+    let seats = env.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
     assert!(seats.try_set_permits(4).await.unwrap());
     let options = AcquireOptions::new().lease(Duration::from_secs(20));
     let lease = seats.permits(3).unwrap().acquire_with(options).await.unwrap();
@@ -129,7 +128,7 @@ async fn expirable_permits_have_ids_that_anybody_may_give_back() {
 
     // By another client that was passed the permit's id.
     let handed = PermitId::parse(&ids[0].to_text()).unwrap();
-    let others = stand.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    let others = env.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
     assert_eq!(others.release(&[handed]).await, Ok(1));
     assert_eq!(others.release(&[handed]).await, Ok(0));
     assert_eq!(seats.inspect(&[]).await.unwrap().available, 2);
@@ -147,15 +146,15 @@ async fn expirable_permits_have_ids_that_anybody_may_give_back() {
 
 #[tokio::test]
 async fn a_latch_opens_when_it_was_counted_down() {
-    let stand = Stand::new().await;
-    let latch = stand.client().count_down_latch("gate").unwrap();
+    let env = TestEnv::new().await;
+    let latch = env.client().count_down_latch("gate").unwrap();
     latch.wait().await.unwrap();
     assert!(latch.try_set_count(2).await.unwrap());
     assert!(!latch.try_set_count(9).await.unwrap());
-    let (client, host) = stand.led_client();
+    let (client, host) = env.virtual_client();
     let options = AcquireOptions::new().wait(Duration::from_millis(60));
     let waits = client.count_down_latch("gate").unwrap();
-    let closed = stand.in_virtual_time(&host, waits.wait_with(options)).await;
+    let closed = env.in_virtual_time(&host, waits.wait_with(options)).await;
     assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
     assert_eq!(latch.count_down().await, Ok(1));
     assert_eq!(latch.count().await, Ok(1));
@@ -170,15 +169,15 @@ async fn a_latch_opens_when_it_was_counted_down() {
 
 #[tokio::test]
 async fn a_latch_is_not_open_because_the_gateway_is_silent_and_a_wait_can_be_cancelled() {
-    let stand = Stand::with(|_| Fault::instead(Said::Silence)).await;
-    let (client, host) = stand.led_client_within(100);
+    let env = TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await;
+    let (client, host) = env.virtual_client_with_timeout(100);
     let latch = client.count_down_latch("gate").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(10));
-    let waited = stand.in_virtual_time(&host, latch.wait_with(options)).await;
+    let waited = env.in_virtual_time(&host, latch.wait_with(options)).await;
     assert!(matches!(waited, Err(AcquireError::Unreachable(_))), "{waited:?}");
-    let before = stand.relay.seen().len();
-    let asked = until(async || stand.relay.seen().len() > before + 1);
+    let before = env.proxy.calls().len();
+    let asked = until(async || env.proxy.calls().len() > before + 1);
     let endless = AcquireOptions::new().wait_until_cancelled();
-    let outcome = stand.in_virtual_time(&host, latch.wait_cancellable(endless, asked)).await;
+    let outcome = env.in_virtual_time(&host, latch.wait_cancellable(endless, asked)).await;
     assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
 }

@@ -2,31 +2,29 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, GuardedWrite, OwnScript, Released};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, RequestError};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 
-use test_support::stand::{NativeClient, Stand};
+use test_support::test_env::{NativeClient, TestEnv};
 use test_support::webdis::Webdis;
 
 /// A Webdis in front of the environment's Redis, and a client that uses it.
-async fn webdis() -> (Stand, Webdis, NativeClient) {
-    let stand = Stand::new().await;
-    let webdis = Webdis::start(&stand.redis).await;
+async fn webdis() -> (TestEnv, Webdis, NativeClient) {
+    let env = TestEnv::new().await;
+    let webdis = Webdis::start(&env.redis).await;
     let client = NativeClient::connect(webdis.gateway());
-    (stand, webdis, client)
+    (env, webdis, client)
 }
 
 #[tokio::test]
 async fn both_dialects_exclude_each_other() {
-    let (stand, _webdis, client) = webdis().await;
+    let (env, _webdis, client) = webdis().await;
     for name in ["job", "a/b.raw?c+d%2Fe é", "{tag}:x", "[\"quoted\"]", "~_-.", "<&>"] {
-        let (here, there) = (client.lock(name).unwrap(), stand.client().lock(name).unwrap());
+        let (here, there) = (client.lock(name).unwrap(), env.client().lock(name).unwrap());
         let lease = here.acquire().await.unwrap();
         assert!(there.try_acquire().await.unwrap().is_none(), "{name}");
-        assert!(stand.redis.dump().await.contains_key(name), "{name}");
+        assert!(env.redis.dump().await.contains_key(name), "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         let next = there.acquire().await.unwrap();
         assert!(next.token() > lease.token(), "{name}");
@@ -37,17 +35,17 @@ async fn both_dialects_exclude_each_other() {
 
 #[tokio::test]
 async fn scripts_that_redis_has_forgotten_are_sent_again() {
-    let (stand, _webdis, client) = webdis().await;
+    let (env, _webdis, client) = webdis().await;
     let lock = client.lock("job").unwrap();
     for _ in 0..2 {
-        stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+        env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
         lock.acquire().await.unwrap().release().await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn semaphores_latches_guards_and_scripts_work() {
-    let (_stand, _webdis, client) = webdis().await;
+    let (_env, _webdis, client) = webdis().await;
     let pool = client.permit_expirable_semaphore("pool", PeerSkew::DEFAULT).unwrap();
     assert!(pool.try_set_permits(3.try_into().unwrap()).await.unwrap());
     let two = pool.acquire(2).await.unwrap();
@@ -73,7 +71,7 @@ async fn semaphores_latches_guards_and_scripts_work() {
 
 #[tokio::test]
 async fn what_it_cannot_do_is_refused_and_nothing_is_held() {
-    let (stand, webdis, client) = webdis().await;
+    let (env, webdis, client) = webdis().await;
     let lock = client.lock("job").unwrap();
     let replicated = AcquireOptions::new().replicas(1);
     let refused = lock.acquire_with(replicated).await.unwrap_err();
@@ -86,5 +84,5 @@ async fn what_it_cannot_do_is_refused_and_nothing_is_held() {
         let AcquireError::Refused(refusal) = refused else { panic!("{refused:?}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }
-    stand.assert_nothing_is_held("job").await;
+    env.assert_nothing_is_held("job").await;
 }

@@ -3,8 +3,8 @@
 
 use std::iter;
 
+use edgelatch::Gateway;
 use edgelatch::client::{AcquireOptions, Client, Lock};
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::transport::Reqwest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -14,7 +14,7 @@ use super::peer::{Object, Service};
 use super::port::Port;
 use test_support::fake_host::FakeHost;
 use test_support::redis::TOKEN;
-use test_support::stand::{NativeClient, Stand, in_virtual_time, until};
+use test_support::test_env::{NativeClient, TestEnv, in_virtual_time, until};
 
 /// The object that a test is about; each test has a Redis of its own.
 pub(crate) const NAME: &str = "job";
@@ -25,9 +25,9 @@ pub(crate) struct Both {
     /// A Java service.
     pub(crate) java: Service,
     ports: Vec<Port>,
-    pub(crate) stand: Stand,
+    pub(crate) env: TestEnv,
     /// Further Redis servers, for a kind that needs them.
-    others: Vec<Stand>,
+    others: Vec<TestEnv>,
 }
 
 impl Both {
@@ -51,18 +51,18 @@ impl Both {
     }
 
     async fn on(nodes: usize, config: Value) -> Self {
-        let stand = Stand::new().await;
+        let env = TestEnv::new().await;
         let mut others = Vec::new();
         for _ in 1..nodes {
-            others.push(Stand::new().await);
+            others.push(TestEnv::new().await);
         }
         let mut ports = Vec::new();
-        for stand in iter::once(&stand).chain(&others) {
-            let socket = stand.redis.gateway().redis_socket().unwrap();
+        for env in iter::once(&env).chain(&others) {
+            let socket = env.redis.gateway().redis_socket().unwrap();
             ports.push(Port::open(socket.to_owned()).await);
         }
         let java = service(&ports, &config).await;
-        Self { java, ports, stand, others }
+        Self { java, ports, env, others }
     }
 
     /// Starts another Java service.
@@ -94,14 +94,14 @@ impl Both {
 
     /// The test's object of a client that uses the gateway without the proxy.
     pub(crate) fn ours_directly<K: Exclusive>(&self) -> Ours {
-        K::ours(&self.stands().map(direct_client).collect::<Vec<_>>(), NAME)
+        K::ours(&self.envs().map(direct_client).collect::<Vec<_>>(), NAME)
     }
 
     /// The test's object of a client in virtual time, and the client's host.
     pub(crate) fn ours_led<K: Exclusive>(&self) -> (Lock<Reqwest, FakeHost>, FakeHost) {
         let host = FakeHost::new();
-        let client = |stand: &Stand| Client::new(stand.gateway(), Reqwest::new(), host.clone());
-        (K::ours(&self.stands().map(client).collect::<Vec<_>>(), NAME), host)
+        let client = |env: &TestEnv| Client::new(env.gateway(), Reqwest::new(), host.clone());
+        (K::ours(&self.envs().map(client).collect::<Vec<_>>(), NAME), host)
     }
 
     /// Awaits `call` of a client in virtual time while its time passes: see [`in_virtual_time`].
@@ -110,7 +110,7 @@ impl Both {
         host: &FakeHost,
         call: impl Future<Output = T>,
     ) -> T {
-        in_virtual_time(host, || self.stands().all(|stand| stand.relay.is_idle()), call).await
+        in_virtual_time(host, || self.envs().all(|env| env.proxy.is_idle()), call).await
     }
 
     /// A plain lock of the test's name on each Redis.
@@ -120,35 +120,35 @@ impl Both {
 
     /// A client that uses the gateway without the proxy.
     pub(crate) fn direct_client(&self) -> NativeClient {
-        direct_client(&self.stand)
+        direct_client(&self.env)
     }
 
     /// Starts an edgelatch waiter; returns once it has been refused.
     pub(crate) async fn wait_for(&self, ours: Ours) -> JoinHandle<Held> {
-        let asked = self.stand.relay.seen().len();
+        let asked = self.env.proxy.calls().len();
         let options = AcquireOptions::new().wait_until_cancelled();
         let waiting = tokio::spawn(async move { ours.acquire_with(options).await.unwrap() });
-        until(async || self.stand.relay.seen().len() > asked).await;
+        until(async || self.env.proxy.calls().len() > asked).await;
         waiting
     }
 
     /// The remaining time of the hold in Redis, in milliseconds.
     pub(crate) async fn pttl(&self) -> i64 {
-        self.stand.redis.ask(&["PTTL", NAME]).await
+        self.env.redis.ask(&["PTTL", NAME]).await
     }
 
     /// Sets the remaining time of the hold on each Redis that has it.
     pub(crate) async fn shorten(&self, ms: i64) {
-        for stand in self.stands() {
-            stand.redis.ask::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
+        for env in self.envs() {
+            env.redis.ask::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
         }
     }
 
     /// The number of Redis servers on which more than this is left of the hold.
     pub(crate) async fn longer_than(&self, ms: i64) -> usize {
         let mut count = 0;
-        for stand in self.stands() {
-            count += usize::from(stand.redis.ask::<i64>(&["PTTL", NAME]).await > ms);
+        for env in self.envs() {
+            count += usize::from(env.redis.ask::<i64>(&["PTTL", NAME]).await > ms);
         }
         count
     }
@@ -169,24 +169,24 @@ impl Both {
     /// Whether a Redis has expired any key.
     pub(crate) async fn has_expired(&self) -> bool {
         let mut has_expired = false;
-        for stand in self.stands() {
-            let told: String = stand.redis.ask(&["INFO", "stats"]).await;
+        for env in self.envs() {
+            let told: String = env.redis.ask(&["INFO", "stats"]).await;
             has_expired |= !told.lines().any(|line| line == "expired_keys:0");
         }
         has_expired
     }
 
     fn clients(&self) -> Vec<NativeClient> {
-        self.stands().map(Stand::client).collect()
+        self.envs().map(TestEnv::client).collect()
     }
 
-    fn stands(&self) -> impl Iterator<Item = &Stand> {
-        iter::once(&self.stand).chain(&self.others)
+    fn envs(&self) -> impl Iterator<Item = &TestEnv> {
+        iter::once(&self.env).chain(&self.others)
     }
 }
 
-fn direct_client(stand: &Stand) -> NativeClient {
-    let address = format!("http://{}", stand.redis.address());
+fn direct_client(env: &TestEnv) -> NativeClient {
+    let address = format!("http://{}", env.redis.address());
     Client::connect(Gateway::upstash(&address, TOKEN).unwrap())
 }
 

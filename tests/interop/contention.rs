@@ -33,14 +33,14 @@ pub(crate) struct Contest {
 
 /// The contenders' observations.
 #[derive(Default, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     pub(crate) sections: u64,
     pub(crate) violations: u64,
     /// The holder of each section, and the counter at that time.
     pub(crate) turns: Vec<(String, u64)>,
 }
 
-impl Seen {
+impl Observations {
     fn and(mut self, other: Self) -> Self {
         self.sections += other.sections;
         self.violations += other.violations;
@@ -49,7 +49,7 @@ impl Seen {
     }
 }
 
-impl FromJava for Seen {
+impl FromJava for Observations {
     fn from_java(value: &Value) -> Option<Self> {
         let turn = |turn: &Value| Some((String::from_java(&turn[0])?, u64::from_java(&turn[1])?));
         Some(Self {
@@ -65,7 +65,7 @@ pub(crate) async fn both_sides_contend_and_nobody_is_inside_twice<K: Exclusive>(
 }
 
 /// Runs contenders on both sides and checks that nothing was violated; returns their observations.
-pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
+pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Observations {
     let contest = Contest {
         java: K::java(&both.java, NAME),
         take: "lock",
@@ -82,7 +82,7 @@ pub(crate) async fn contended<K: Exclusive>(both: &Both) -> Seen {
 impl Contest {
     /// Runs contenders on both sides and checks that nothing was violated; returns their
     /// observations. `ours` creates the object of each edgelatch contender.
-    pub(crate) async fn run(&self, both: &Both, ours: impl Fn() -> Ours) -> Seen {
+    pub(crate) async fn run(&self, both: &Both, ours: impl Fn() -> Ours) -> Observations {
         let over = Arc::new(AtomicBool::new(false));
         let mut tasks = JoinSet::new();
         for _ in 0..self.contenders {
@@ -90,9 +90,10 @@ impl Contest {
             tasks.spawn(contend(ours, section, Arc::clone(&over)));
         }
         let java = both.java.contend(self.question());
-        let java: Seen = java.value_within(time() * 2 + Duration::from_secs(300)).await;
+        let java: Observations = java.value_within(time() * 2 + Duration::from_secs(300)).await;
         over.store(true, Ordering::Relaxed);
-        let ours = tasks.join_all().await.into_iter().fold(Seen::default(), Seen::and);
+        let ours =
+            tasks.join_all().await.into_iter().fold(Observations::default(), Observations::and);
         println!("{}: {} sections of Java, {} of ours", self.gauge, java.sections, ours.sections);
         assert!(java.sections > 0 && ours.sections > 0);
         let all = java.and(ours);
@@ -102,7 +103,7 @@ impl Contest {
             turns.sort_unstable();
             assert!(turns.into_iter().eq(1..=all.sections), "no turn was counted twice");
         }
-        assert_eq!(both.stand.redis.ask::<u64>(&["GET", self.gauge]).await, 0);
+        assert_eq!(both.env.redis.ask::<u64>(&["GET", self.gauge]).await, 0);
         all
     }
 
@@ -124,7 +125,7 @@ impl Contest {
     }
 
     async fn section(&self, both: &Both) -> Section {
-        let redis = both.stand.redis.connect().await;
+        let redis = both.env.redis.connect().await;
         let Self { gauge, most, without, counter, .. } = *self;
         Section { redis, gauge, most, without, counter }
     }
@@ -136,8 +137,8 @@ pub(crate) fn time() -> Duration {
     Duration::from_secs(seconds.map_or(10, |text| text.parse().unwrap()))
 }
 
-async fn contend(ours: Ours, mut section: Section, over: Arc<AtomicBool>) -> Seen {
-    let mut seen = Seen::default();
+async fn contend(ours: Ours, mut section: Section, over: Arc<AtomicBool>) -> Observations {
+    let mut seen = Observations::default();
     while !over.load(Ordering::Relaxed) {
         let options = AcquireOptions::new().wait_until_cancelled();
         let lease = ours.acquire_with(options).await.unwrap();

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, LossReason};
-use edgelatch::machine::Released;
 use serde_json::json;
 
 use super::both::{Both, NAME};
 use super::kinds::Exclusive;
 use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 /// A lease that no test waits for: a waiter that acquires the object was notified of its release.
 pub(crate) const ENDLESS: Duration = Duration::from_secs(24 * 60 * 60);

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::Publish;
+use edgelatch::client::{AcquireOptions, FairSettings, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{FairCalls, FairSettings};
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::calls::FairCalls;
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -17,7 +16,7 @@ use super::kinds::{Fair, Ours};
 use super::order::Watch;
 use super::peer::{Answer, Object, ms};
 use test_support::calls::request;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 const QUEUE: &str = "redisson_lock_queue:{job}";
 
@@ -26,7 +25,7 @@ fn brisk(both: &Both) -> Ours {
     let seconds = Duration::from_secs;
     let settings = FairSettings::default().life(seconds(1)).unwrap().skew(seconds(0)).unwrap();
     let settings = settings.grace(seconds(3), seconds(3)).unwrap();
-    both.stand.client().fair_lock(NAME, settings).unwrap()
+    both.env.client().fair_lock(NAME, settings).unwrap()
 }
 
 fn java(both: &Both, thread: &str) -> Object {
@@ -34,7 +33,7 @@ fn java(both: &Both, thread: &str) -> Object {
 }
 
 async fn queue(both: &Both) -> Vec<String> {
-    both.stand.redis.ask(&["LRANGE", QUEUE, "0", "-1"]).await
+    both.env.redis.ask(&["LRANGE", QUEUE, "0", "-1"]).await
 }
 
 async fn so_many_wait(both: &Both, count: usize) {
@@ -59,7 +58,7 @@ async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Ans
 async fn told_places(both: &Both) -> Vec<bool> {
     let name = LockName::parse(NAME).unwrap();
     let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
-    let value = both.stand.redis.run(&calls.queue(request(1), None)).await.value;
+    let value = both.env.redis.run(&calls.queue(request(1), None)).await.value;
     let told: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
     let (counts, waiters) = told.split_at(2);
     assert_eq!(counts, [waiters.len() as u64 / 2, 0], "{value}");
@@ -213,7 +212,7 @@ async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
     let both = Both::start().await;
     let late = java(&both, "late");
     late.call("lock", json!([ms(400)])).value::<()>().await;
-    until(async || both.stand.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
     late.get::<()>("unlock").await;
     let lease = both.ours::<Fair>().acquire().await.unwrap();
     assert!(late.call("unlock", json!([])).thrown().await.is_not_the_holder());

@@ -1,8 +1,7 @@
 //! Values of one group that both sides lock.
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::LossReason;
-use edgelatch::machine::Released;
 use edgelatch::timing::PeerSkew;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ fn java(both: &Both, thread: &str, values: &[&str]) -> Object {
 }
 
 fn ours(both: &Both, values: &[&str]) -> Ours {
-    both.stand.client().group_lock(NAME, values, PeerSkew::DEFAULT).unwrap()
+    both.env.client().group_lock(NAME, values, PeerSkew::DEFAULT).unwrap()
 }
 
 #[tokio::test]

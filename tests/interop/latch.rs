@@ -14,10 +14,10 @@ use super::both::{Both, NAME};
 use super::contention::time;
 use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 fn gate(both: &Both) -> CountDownLatch<Reqwest, TokioHost> {
-    both.stand.client().count_down_latch(NAME).unwrap()
+    both.env.client().count_down_latch(NAME).unwrap()
 }
 
 fn java(both: &Both, thread: &str) -> Object {
@@ -26,11 +26,11 @@ fn java(both: &Both, thread: &str) -> Object {
 
 /// Starts an edgelatch waiter; returns once it has sent one request.
 async fn we_wait(both: &Both) -> JoinHandle<Result<(), AcquireError>> {
-    let asked = both.stand.relay.seen().len();
+    let asked = both.env.proxy.calls().len();
     let ours = gate(both);
     let options = AcquireOptions::new().wait_until_cancelled();
     let waiting = tokio::spawn(async move { ours.wait_with(options).await });
-    until(async || both.stand.relay.seen().len() > asked).await;
+    until(async || both.env.proxy.calls().len() > asked).await;
     waiting
 }
 
@@ -169,5 +169,5 @@ async fn both_sides_count_down_together_and_nobody_is_counted_twice() {
         rounds += 1;
     }
     println!("{rounds} latches");
-    assert!(rounds > 0 && both.stand.redis.ask::<u64>(&["EXISTS", NAME]).await == 0);
+    assert!(rounds > 0 && both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0);
 }

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::machine::Released;
 use serde_json::json;
 
 use super::both::{Both, NAME};
 use super::exclusive::{ENDLESS, JAVA_ENDLESS, JAVA_LEASE};
 use super::kinds::{Fenced, Plain};
 use super::peer::ms;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 #[tokio::test]
 async fn tokens_rise_whoever_takes_it() {
@@ -64,7 +63,7 @@ async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
     assert_eq!(lease.release().await, Ok(Released::Released));
     assert!(writer.get::<bool>("isHeldByCurrentThread").await);
     let field = format!("{}:write", writer.thread.holder().await);
-    assert_eq!(both.stand.redis.ask::<String>(&["HGET", NAME, &field]).await, "1");
+    assert_eq!(both.env.redis.ask::<String>(&["HGET", NAME, &field]).await, "1");
     // A plain lock is refused while the writer holds.
     assert!(ours.try_acquire().await.unwrap().is_none());
     writer.get::<()>("unlock").await;
@@ -103,7 +102,7 @@ async fn of_several_java_services_that_wait_each_has_its_turn() {
         lock.value::<()>().await;
         unlock.value::<()>().await;
     }
-    both.stand.assert_nothing_is_held("several").await;
+    both.env.assert_nothing_is_held("several").await;
 }
 
 /// Redisson's weak point 9: it treats -1 as a token of its own if the lock has no expiry.
@@ -118,7 +117,7 @@ async fn java_does_not_take_our_longest_lease_for_a_grant() {
         java.call("tryLockAndGetToken", json!([ms(60), ms(-1)])).value::<Option<i64>>().await
     };
     assert_eq!(try_it().await, None);
-    both.stand.redis.ask::<u64>(&["PERSIST", NAME]).await;
+    both.env.redis.ask::<u64>(&["PERSIST", NAME]).await;
     assert_eq!(try_it().await, Some(-1));
     assert!(!java.get::<bool>("isHeldByCurrentThread").await);
     assert!(lease.is_held().await.unwrap());
@@ -138,7 +137,7 @@ async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
     let channel = "redisson_lock__channel:{job}";
     until(async || {
         let (_, listeners): (String, u64) =
-            both.stand.redis.ask(&["PUBSUB", "NUMSUB", channel]).await;
+            both.env.redis.ask(&["PUBSUB", "NUMSUB", channel]).await;
         listeners > 0
     })
     .await;
@@ -155,7 +154,7 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
     let ours = both.ours::<Fenced>();
     let lease = ours.acquire().await.unwrap();
     lease.release().await.unwrap();
-    both.stand.redis.ask::<u64>(&["DEL", "redisson_lock_token:{job}"]).await;
+    both.env.redis.ask::<u64>(&["DEL", "redisson_lock_token:{job}"]).await;
     assert!(ours.acquire().await.unwrap().token() > lease.token());
 }
 
@@ -164,13 +163,13 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
 #[tokio::test]
 async fn data_of_the_name_of_a_lock_stays_as_it_is() {
     let both = Both::start().await;
-    both.stand.redis.ask::<String>(&["SET", NAME, "data"]).await;
+    both.env.redis.ask::<String>(&["SET", NAME, "data"]).await;
     let refused = both.ours::<Plain>().acquire().await.unwrap_err();
     let AcquireError::Refused(refusal) = refused else { panic!("{refused:?}") };
     assert_eq!(refusal.kind(), RefusalKind::WrongType);
     let thrown = both.java::<Plain>("a").call("tryLock", json!([])).thrown().await;
     assert!(thrown.message.contains("WRONGTYPE"), "{thrown:?}");
-    assert_eq!(both.stand.redis.ask::<String>(&["GET", NAME]).await, "data");
+    assert_eq!(both.env.redis.ask::<String>(&["GET", NAME]).await, "data");
 }
 
 /// Redisson's weak point 3: a Java thread is not notified that its lock was lost before it unlocks.
@@ -180,12 +179,12 @@ async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     let java = both.java::<Plain>("a");
     java.get::<()>("lock").await;
-    both.stand.redis.ask::<u64>(&["DEL", NAME]).await;
+    both.env.redis.ask::<u64>(&["DEL", NAME]).await;
     let lease = both.ours::<Plain>().acquire().await.unwrap();
     // Its watchdog has run and found another owner's hold.
     let beside = both.java.thread("b").object(json!({ "kind": "lock", "name": "beside" }));
     beside.get::<()>("lock").await;
-    let left = async || both.stand.redis.ask::<i64>(&["PTTL", "beside"]).await;
+    let left = async || both.env.redis.ask::<i64>(&["PTTL", "beside"]).await;
     let (mut last, mut renewals) = (left().await, 0);
     until(async || {
         let now = left().await;

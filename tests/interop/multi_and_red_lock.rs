@@ -1,7 +1,6 @@
 //! Multi-locks, and red locks on several Redis servers.
 
-use edgelatch::client::AcquireOptions;
-use edgelatch::machine::Released;
+use edgelatch::client::{AcquireOptions, Released};
 use serde_json::json;
 
 use super::both::{Both, NAME};
@@ -11,7 +10,7 @@ use super::peer::ms;
 
 /// One of the members as a single edgelatch lock.
 fn member(both: &Both, place: usize) -> Ours {
-    both.stand.client().lock(&members(NAME)[place]).unwrap()
+    both.env.client().lock(&members(NAME)[place]).unwrap()
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ pub(crate) struct Turns {
 impl Watch {
     /// Watches all commands from now on.
     pub(crate) async fn start(both: &Both) -> Self {
-        let socket = both.stand.redis.gateway().redis_socket().unwrap();
+        let socket = both.env.redis.gateway().redis_socket().unwrap();
         let mut redis = UnixStream::connect(socket).await.unwrap();
         redis.write_all(b"MONITOR\r\n").await.unwrap();
         let mut lines = BufReader::new(redis).lines();
@@ -45,7 +45,7 @@ impl Watch {
 
     /// Ends the watch; returns what happened until now.
     pub(crate) async fn end(self, both: &Both) -> Turns {
-        both.stand.redis.ask::<String>(&["ECHO", END]).await;
+        both.env.redis.ask::<String>(&["ECHO", END]).await;
         self.0.await.unwrap()
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::jvm::JVM;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 /// The time limit of a test without contention: reached only by a failing one.
 const AT_MOST: Duration = Duration::from_secs(300);
@@ -38,7 +38,7 @@ pub(crate) struct Object {
 /// The future response of the Java side.
 pub(crate) struct Answer {
     to: Value,
-    said: oneshot::Receiver<Value>,
+    response: oneshot::Receiver<Value>,
 }
 
 /// An exception of a method.
@@ -193,13 +193,13 @@ impl Object {
 impl Answer {
     /// Sends a command to the Java side.
     fn to(command: Value) -> Self {
-        let (to, said) = JVM.send(command);
-        Self { to, said }
+        let (to, response) = JVM.send(command);
+        Self { to, response }
     }
 
     /// Whether the response has arrived.
     pub(crate) fn has_come(&self) -> bool {
-        !self.said.is_empty()
+        !self.response.is_empty()
     }
 
     /// The method's result.
@@ -209,37 +209,37 @@ impl Answer {
 
     /// The method's result, if it returns within `time`.
     pub(crate) async fn value_within<T: FromJava>(self, time: Duration) -> T {
-        let (to, said) = self.said(time).await;
-        assert!(said.get("error").is_none(), "{to}: {said}");
-        T::from_java(&said["value"]).unwrap_or_else(|| panic!("{to}: {said}"))
+        let (to, response) = self.response(time).await;
+        assert!(response.get("error").is_none(), "{to}: {response}");
+        T::from_java(&response["value"]).unwrap_or_else(|| panic!("{to}: {response}"))
     }
 
     /// The method's result or exception.
     pub(crate) async fn outcome(self) -> Result<Value, Thrown> {
-        let (to, said) = self.said(AT_MOST).await;
-        match said.get("error") {
-            Some(_) => Err(Thrown::new(&to, &said)),
-            None => Ok(said["value"].clone()),
+        let (to, response) = self.response(AT_MOST).await;
+        match response.get("error") {
+            Some(_) => Err(Thrown::new(&to, &response)),
+            None => Ok(response["value"].clone()),
         }
     }
 
     /// The method's exception.
     pub(crate) async fn thrown(self) -> Thrown {
-        let (to, said) = self.said(AT_MOST).await;
-        Thrown::new(&to, &said)
+        let (to, response) = self.response(AT_MOST).await;
+        Thrown::new(&to, &response)
     }
 
-    async fn said(self, time: Duration) -> (Value, Value) {
-        let said = tokio::time::timeout(time, self.said).await;
-        let said = said.unwrap_or_else(|_| panic!("no answer to {}", self.to));
-        (self.to, said.expect("the JVM has ended"))
+    async fn response(self, time: Duration) -> (Value, Value) {
+        let response = tokio::time::timeout(time, self.response).await;
+        let response = response.unwrap_or_else(|_| panic!("no answer to {}", self.to));
+        (self.to, response.expect("the JVM has ended"))
     }
 }
 
 impl Thrown {
-    fn new(to: &Value, said: &Value) -> Self {
-        let text = |field: &str| said[field].as_str().map(str::to_owned);
-        let class = text("error").unwrap_or_else(|| panic!("{to}: {said}"));
+    fn new(to: &Value, response: &Value) -> Self {
+        let text = |field: &str| response[field].as_str().map(str::to_owned);
+        let class = text("error").unwrap_or_else(|| panic!("{to}: {response}"));
         Self { class, message: text("message").unwrap(), cause: text("cause").unwrap() }
     }
 

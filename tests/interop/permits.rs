@@ -3,10 +3,9 @@
 use std::slice;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, PermitExpirableSemaphore};
+use edgelatch::client::{AcquireOptions, PermitExpirableSemaphore, Released};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::name::PermitId;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
@@ -19,7 +18,7 @@ use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
 
 fn seats(both: &Both) -> PermitExpirableSemaphore<Reqwest, TokioHost> {
-    both.stand.client().permit_expirable_semaphore(NAME, PeerSkew::DEFAULT).unwrap()
+    both.env.client().permit_expirable_semaphore(NAME, PeerSkew::DEFAULT).unwrap()
 }
 
 fn java(both: &Both, thread: &str) -> Object {
@@ -198,7 +197,7 @@ async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 1).await;
     let permit = ours.permits(1).unwrap();
-    let (client, host) = both.stand.led_client();
+    let (client, host) = both.env.virtual_client();
     let led = client.permit_expirable_semaphore(NAME, PeerSkew::DEFAULT).unwrap();
     let short = led.permits(1).unwrap();
     let taking = short.acquire_with(AcquireOptions::new().lease(SHORT));
@@ -222,7 +221,7 @@ async fn so_many_dead_permits_that_java_stumbles_are_taken_out_by_ours() {
     let (ours, java) = made(&both, 1).await;
     let dead = "for i=1,10000 do redis.call('ZADD',KEYS[1],i,string.format('%016d',i)) end";
     let timeouts = format!("{{{NAME}}}:timeout");
-    both.stand.redis.ask::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
+    both.env.redis.ask::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
     let thrown = java.call("availablePermits", json!([])).thrown().await;
     assert!(thrown.message.contains("too many results to unpack"), "{thrown:?}");
     let lease = ours.permits(1000).unwrap().acquire().await.unwrap();

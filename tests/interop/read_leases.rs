@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, LeaseEnd, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, LeaseEnd, ReadWriteSettings, Released};
 use edgelatch::error::LossReason;
-use edgelatch::machine::Released;
 use edgelatch::timing::LeaseTime;
 use serde_json::json;
 
@@ -12,12 +11,12 @@ use super::both::{Both, NAME};
 use super::exclusive::{JAVA_ENDLESS, JAVA_LEASE, JAVA_LEASES, SHORT};
 use super::peer::ms;
 use super::read_write::{endless, reader, shelf, writer};
-use test_support::stand::until;
+use test_support::test_env::until;
 
 #[tokio::test]
 async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {
     let both = Both::start().await;
-    let (client, host) = both.stand.led_client();
+    let (client, host) = both.env.virtual_client();
     let ours = shelf(&client);
     let short = AcquireOptions::new().lease(SHORT);
     drop(both.in_virtual_time(&host, ours.read().acquire_with(short)).await.unwrap());
@@ -33,7 +32,7 @@ async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {
 #[tokio::test]
 async fn a_dead_reader_of_java_does_not_hold_a_writer_of_ours_up() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let dies = both.another(json!({})).await;
     let dead = dies.thread("a").object(json!({ "kind": "readLock", "name": NAME }));
     let lease = ours.read().acquire_with(endless()).await.unwrap();
@@ -66,10 +65,10 @@ async fn renew_beside_each_other(both: &Both, java_lease: i64) -> Result<(), Str
     let watchdog = Duration::from_millis(java_lease.unsigned_abs());
     let watchdog = LeaseTime::new(watchdog).unwrap();
     let settings = ReadWriteSettings::default().peer_watchdog(Some(watchdog));
-    let ours = both.stand.client().read_write_lock(NAME, settings).unwrap();
+    let ours = both.env.client().read_write_lock(NAME, settings).unwrap();
     // Java's renewals leave less than this lease, so the client renews it again and again.
     let lease = ours.read().acquire_with(endless()).await.unwrap();
-    let renewed = until(async || both.stand.relay.count("read_renew") >= 4);
+    let renewed = until(async || both.env.proxy.count("read_renew") >= 4);
     let ended = tokio::select! {
         end = lease.keep() => Some(end),
         () = renewed => None,
@@ -100,13 +99,13 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
     let both = Both::start().await;
     let java = reader(&both, "a");
     java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
-    let (client, host) = both.stand.led_client();
+    let (client, host) = both.env.virtual_client();
     let ours = client.read_write_lock(NAME, ReadWriteSettings::default()).unwrap();
     let lease = ours.read().acquire().await.unwrap();
     let renewed = async {
         for count in 1..=3 {
             host.pass(Duration::from_secs(10));
-            until(async || both.stand.relay.count("read_renew") == count).await;
+            until(async || both.env.proxy.count("read_renew") == count).await;
             until(async || lease.remaining() > Duration::from_secs(25)).await;
         }
     };
@@ -127,7 +126,7 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
 async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     // The client's time stands still, so that nothing but Java's renewal ends its hold.
-    let (client, _host) = both.stand.led_client();
+    let (client, _host) = both.env.virtual_client();
     let lease = shelf(&client).read().acquire_with(endless()).await.unwrap();
     let dies = both.another(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     let dead = dies.thread("a").object(json!({ "kind": "readLock", "name": NAME }));
@@ -141,7 +140,7 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     })
     .await;
     drop((dead, dies));
-    until(async || both.stand.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, LossReason::Gone);
 }
@@ -150,7 +149,7 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
 #[tokio::test]
 async fn a_java_writer_that_has_ended_a_read_is_renewed_no_more_and_we_take_over() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let (write, read) = (writer(&both, "a"), reader(&both, "a"));
     write.get::<()>("lock").await;
     read.get::<()>("lock").await;
@@ -169,11 +168,11 @@ async fn a_java_writer_that_enters_again_keeps_us_out_for_both_leases() {
     for _ in 0..2 {
         java.call("lock", json!([ms(100_000)])).value::<()>().await;
     }
-    let state = shelf(&both.stand.client()).write().inspect().await.unwrap();
+    let state = shelf(&both.env.client()).write().inspect().await.unwrap();
     assert!(state.remaining.unwrap() > Duration::from_secs(150), "{state:?}");
 }
 
 /// The number of read entries that have not ended.
 async fn timeout_keys(both: &Both) -> usize {
-    both.stand.redis.ask::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
+    both.env.redis.ask::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
 }

@@ -1,9 +1,8 @@
 //! Readers and writers of both sides.
 
-use edgelatch::client::{AcquireOptions, Client, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, Client, ReadWriteLock, ReadWriteSettings, Released};
 use edgelatch::error::LossReason;
 use edgelatch::host::Host;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use serde_json::json;
 
@@ -32,7 +31,7 @@ pub(crate) const fn endless() -> AcquireOptions {
 #[tokio::test]
 async fn readers_of_both_sides_share_it_and_writers_of_both_are_refused() {
     let both = Both::start().await;
-    let (ours, java) = (shelf(&both.stand.client()), reader(&both, "a"));
+    let (ours, java) = (shelf(&both.env.client()), reader(&both, "a"));
     let lease = ours.read().acquire().await.unwrap();
     assert!(java.get::<bool>("tryLock").await && java.get::<bool>("isHeldByCurrentThread").await);
     assert!(!writer(&both, "b").get::<bool>("tryLock").await);
@@ -59,7 +58,7 @@ async fn readers_of_both_sides_share_it_and_writers_of_both_are_refused() {
 #[tokio::test]
 async fn the_last_reader_wakes_a_writer_of_the_other_side() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let first = ours.read().acquire_with(endless()).await.unwrap();
     let second = ours.read().acquire_with(endless()).await.unwrap();
     let writing = writer(&both, "a").call("lock", json!([]));
@@ -83,7 +82,7 @@ async fn the_last_reader_wakes_a_writer_of_the_other_side() {
 #[tokio::test]
 async fn a_writer_that_ends_lets_all_readers_of_the_other_side_in() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let lease = ours.write().acquire_with(endless()).await.unwrap();
     let readers = ["a", "b", "c"].map(|thread| reader(&both, thread));
     let mut reading = Vec::new();
@@ -112,7 +111,7 @@ async fn a_writer_that_ends_lets_all_readers_of_the_other_side_in() {
 #[tokio::test]
 async fn java_reads_twice_and_writes_twice_while_we_wait() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let (read, write) = (reader(&both, "a"), writer(&both, "a"));
     for (java, mine, rival) in
         [(&read, ours.read(), ours.write()), (&write, ours.write(), ours.read())]
@@ -136,7 +135,7 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
 async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
     let both = Both::start().await;
     let elsewhere = both.another(json!({})).await;
-    let owner = shelf(&both.stand.client().owner());
+    let owner = shelf(&both.env.client().owner());
     let writing = owner.write().acquire_with(endless()).await.unwrap();
     let again = owner.write().acquire_with(endless()).await.unwrap();
     let reading = owner.read().acquire_with(endless()).await.unwrap();
@@ -162,7 +161,7 @@ async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
 #[tokio::test]
 async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_own_asleep() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let (write, read, asleep) = (writer(&both, "a"), reader(&both, "a"), reader(&both, "b"));
     write.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
     read.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -182,7 +181,7 @@ async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_o
 #[tokio::test]
 async fn each_side_ends_reads_of_the_other_by_force_but_not_by_the_writing_side() {
     let both = Both::start().await;
-    let ours = shelf(&both.stand.client());
+    let ours = shelf(&both.env.client());
     let (read, write) = (reader(&both, "a"), writer(&both, "a"));
     let lease = ours.read().acquire().await.unwrap();
     assert!(!write.get::<bool>("forceUnlock").await);

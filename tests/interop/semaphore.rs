@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Semaphore};
+use edgelatch::client::{AcquireOptions, Released, Semaphore};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use serde_json::{Value, json};
 
@@ -14,10 +13,10 @@ use super::contention::Contest;
 use super::exclusive::SHORT;
 use super::peer::{Object, ms};
 use test_support::slow_machine::in_time;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 fn pool(both: &Both) -> Semaphore<Reqwest, TokioHost> {
-    both.stand.client().semaphore(NAME).unwrap()
+    both.env.client().semaphore(NAME).unwrap()
 }
 
 fn java(both: &Both, thread: &str) -> Object {
@@ -136,7 +135,7 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
     let (ours, java) = (pool(&both), java(&both, "a"));
     ours.try_set_permits(1, None).await.unwrap();
     let permit = ours.permits(1).unwrap();
-    let (client, host) = both.stand.led_client();
+    let (client, host) = both.env.virtual_client();
     let short = client.semaphore(NAME).unwrap().permits(1).unwrap();
     let taking = short.acquire_with(AcquireOptions::new().lease(SHORT));
     let lease = both.in_virtual_time(&host, taking).await.unwrap();
@@ -158,7 +157,7 @@ async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next
 
 /// Redis' clock, in milliseconds.
 async fn redis_ms(both: &Both) -> u128 {
-    let [seconds, micros] = both.stand.redis.ask::<[u128; 2]>(&["TIME"]).await;
+    let [seconds, micros] = both.env.redis.ask::<[u128; 2]>(&["TIME"]).await;
     seconds * 1_000 + micros / 1_000
 }
 
@@ -198,7 +197,7 @@ async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
         assert!(both.pttl().await > 500_000);
         java.call(change, arguments).value::<Value>().await;
         assert_eq!(both.pttl().await, -1);
-        both.stand.redis.ask::<u64>(&["DEL", NAME]).await;
+        both.env.redis.ask::<u64>(&["DEL", NAME]).await;
     }
 }
 

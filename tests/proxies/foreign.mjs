@@ -20,7 +20,7 @@ async function servePage(host) {
  * Passes everything on to the gateway, and tells how it answered: a browser says little of what it
  * keeps from a page.
  */
-async function openRelay(gateway) {
+async function openProxy(gateway) {
   const told = new Map();
   const server = createServer((incoming, outgoing) => {
     const { method, url, headers } = incoming;
@@ -67,12 +67,12 @@ export function foreignPages() {
     // `near` is of the same site as the gateway, `far` of another one.
     [env.allowed, env.near, env.far] = await Promise.all(["localhost", "127.0.0.1", "localhost"].map(servePage));
     env.gateway = await startGateway("--allow-origin", env.allowed.origin, "--stream-limit", "0");
-    env.relay = await openRelay(env.gateway);
+    env.proxy = await openProxy(env.gateway);
     env.browser = await launch();
   });
   after(async () => {
     await env.browser?.close();
-    for (const server of [env.relay, env.allowed, env.near, env.far]) server?.close();
+    for (const server of [env.proxy, env.allowed, env.near, env.far]) server?.close();
     await env.gateway?.close();
   });
   allowedPage(env);
@@ -144,14 +144,14 @@ function refusedPage(env, where, server) {
     const page = await openPage(t, env, env[server]);
     for (const [name, send] of Object.entries(WAYS)) {
       const path = `/set/evil/${name}?_token=${TOKEN}`;
-      const answered = env.relay.status(path);
-      await page.evaluate(`void (${send})(${JSON.stringify(env.relay.url + path)})`);
+      const answered = env.proxy.status(path);
+      await page.evaluate(`void (${send})(${JSON.stringify(env.proxy.url + path)})`);
       assert.equal(await answered, 403, name);
     }
     assert.equal(await env.gateway.run("DBSIZE"), 0);
     // It is the browser's word that keeps them out: the same request of another program is
     // executed.
-    assert.equal((await fetch(`${env.relay.url}/set/evil/none?_token=${TOKEN}`)).status, 200);
+    assert.equal((await fetch(`${env.proxy.url}/set/evil/none?_token=${TOKEN}`)).status, 200);
     assert.equal(await env.gateway.run("DEL", "evil"), 1);
   });
 }

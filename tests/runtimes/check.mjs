@@ -33,7 +33,7 @@ const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
  * Whether the package sends requests to this path. A path contains at most one part of a name,
  * without characters that have a meaning in paths.
  */
-export const isOfOurs = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
+export const isExpectedUrl = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
 
 export function ok(value, what) {
   if (!value) throw new Error(`not so: ${what}`);

@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import { bodyOf, carry, openDoor, passOn } from "./door.mjs";
+import { bodyOf, forwardRequest, openProxyServer, forwardResponse } from "./proxy_server.mjs";
 
 const NAME = /fault:([a-z0-9-]+):([a-z]+):[0-9a-f-]{36}/;
 const page = (status) => ({ status, body: "<!doctype html><title>Sorry</title>", type: "text/html" });
@@ -46,7 +46,7 @@ const operations = new Map(
 export async function openFaulty(gateway) {
   const met = new Set();
   const copies = new Map();
-  return openDoor(async (request, response, gone) => {
+  return openProxyServer(async (request, response, gone) => {
     try {
       if (isForCopies(request.url)) {
         const name = decodeURIComponent(request.url.slice("/copies/".length));
@@ -57,12 +57,12 @@ export async function openFaulty(gateway) {
       const body = await bodyOf(request);
       const [name, action, operation] = NAME.exec(body) ?? [];
       if (request.url.includes("subscribe") || met.has(name) || !named(body).includes(operation)) {
-        return await passOn(await carry(gateway, request, body, gone), response);
+        return await forwardResponse(await forwardRequest(gateway, request, body, gone), response);
       }
       met.add(name);
       const { executions, say, isKept } = ACTIONS[action];
       // The client's disconnection does not cancel a copy.
-      const execute = () => carry(gateway, request, body);
+      const execute = () => forwardRequest(gateway, request, body);
       if (isKept) copies.set(name, [execute]);
       let truth;
       for (let i = 0; i < executions; i += 1) {

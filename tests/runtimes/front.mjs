@@ -3,7 +3,7 @@
  * records their requests.
  */
 
-import { bodyOf, carry, openDoor, passOn } from "./door.mjs";
+import { bodyOf, forwardRequest, openProxyServer, forwardResponse } from "./proxy_server.mjs";
 
 /** All headers that a page may send; browsers block requests with any other header. */
 const ALLOWED = "authorization, content-type";
@@ -12,7 +12,7 @@ const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}:\d+
 
 export async function openFront(gateway) {
   const bodies = [];
-  const door = await openDoor(async (request, response, gone) => {
+  const door = await openProxyServer(async (request, response, gone) => {
     const origin = request.headers.origin;
     const headers = origin ? { "access-control-allow-origin": origin, vary: "origin" } : {};
     if (request.method === "OPTIONS") {
@@ -22,7 +22,7 @@ export async function openFront(gateway) {
     try {
       const body = await bodyOf(request);
       bodies.push(body);
-      await passOn(await carry(gateway, request, body, gone), response, headers);
+      await forwardResponse(await forwardRequest(gateway, request, body, gone), response, headers);
     } catch {
       // The client or the gateway has disconnected.
       if (!response.headersSent) response.writeHead(502, headers);

@@ -44,7 +44,7 @@ describe("hosts", { concurrency: 4 }, () => {
 });
 
 // Runs after all other tests, and checks their requests.
-test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.strays, []));
+test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.unexpected, []));
 
 function pages() {
   let browser;

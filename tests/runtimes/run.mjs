@@ -65,7 +65,7 @@ describe("runtimes", { concurrency: 3 }, () => {
 
 // Runs after all other tests, and checks their requests.
 test("no page and no Worker has asked for a path that is none of a gateway's", () => {
-  assert.deepEqual([...front.strays, ...faulty.strays], []);
+  assert.deepEqual([...front.unexpected, ...faulty.unexpected], []);
 });
 
 function programs() {

@@ -23,7 +23,7 @@ import { replicas } from "./cases/replicas.mjs";
 import { requests } from "./cases/requests.mjs";
 import { together } from "./cases/together.mjs";
 import { waking } from "./cases/waking.mjs";
-import { isOfOurs, same, secrets } from "./check.mjs";
+import { isExpectedUrl, same, secrets } from "./check.mjs";
 import { changedPrototypes } from "./watch.mjs";
 
 /** `quiet` is last: it checks that the earlier cases have left nothing behind. */
@@ -61,11 +61,11 @@ export const list = (of = {}) => casesFor(of).map(({ name, group }) => ({ name, 
  */
 export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash", only, report }) {
   secrets.add(token);
-  const strays = straysFrom({ url, faulty, dialect });
+  const unexpected = straysFrom({ url, faulty, dialect });
   const runCase = async ({ name, run }) => {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
-      same(strays.splice(0), [], "requests that went elsewhere");
+      same(unexpected.splice(0), [], "requests that went elsewhere");
       same(changedPrototypes(), [], "shared prototypes");
     } catch (error) {
       return report({ name, error: String(error?.stack ?? error) });
@@ -88,15 +88,15 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
 /** Returns a list that collects the requests which the package must not send to these gateways. */
 function straysFrom({ url, faulty, dialect }) {
   const isKnown = (text) =>
-    text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isOfOurs(text.slice(url.length))) ||
-    faulty && text.startsWith(faulty) && (isOfOurs(text.slice(faulty.length)) || text.startsWith(`${faulty}/copies/`));
-  const strays = [];
+    text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isExpectedUrl(text.slice(url.length))) ||
+    faulty && text.startsWith(faulty) && (isExpectedUrl(text.slice(faulty.length)) || text.startsWith(`${faulty}/copies/`));
+  const unexpected = [];
   const { fetch: carry } = globalThis;
   globalThis.fetch = (input, init) => {
-    if (!isKnown(String(input))) strays.push(String(input));
+    if (!isKnown(String(input))) unexpected.push(String(input));
     return carry(input, init);
   };
-  return strays;
+  return unexpected;
 }
 
 /** The environment of a case: the package, a gateway, and names that no other case uses. */

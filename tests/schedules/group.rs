@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::name::{LockName, RequestId};
-use edgelatch::protocol::calls::{GroupCalls, Target};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, Publish};
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::name::{LockName, RequestId};
+use edgelatch_proto::protocol::calls::{GroupCalls, Target};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, Publish};
+use edgelatch_proto::timing::PeerSkew;
 
 use super::runner::{
     Check, Coverage, Env, Leases, Network, Owners, Plan, Request, START, Scenario, assert_all_hold,
@@ -326,38 +326,38 @@ fn with(change: impl FnOnce(&mut Settings)) -> Plan<Settings> {
     PLAN.with(|plan| change(&mut plan.settings))
 }
 
-fn assert_bites(plan: &Plan<Settings>, expected: &str) {
+fn assert_finds(plan: &Plan<Settings>, expected: &str) {
     let what = format!("{:?}, {:?}", plan.without, plan.settings);
     assert_violated::<Group>(&what, 10 * SCHEDULES, |_| plan.clone(), &[expected]);
 }
 
 #[test]
 fn java_s_clocks_are_trusted_no_further_than_they_may_be_off() {
-    assert_bites(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
-    assert_bites(&PLAN.without("a clock of Java's may be ahead"), "Java took");
-    assert_bites(&with(|to| to.pad = 0), "from a holder of Java's");
-    assert_bites(&with(|to| to.skew = 2_500), "Java took");
+    assert_finds(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
+    assert_finds(&PLAN.without("a clock of Java's may be ahead"), "Java took");
+    assert_finds(&with(|to| to.pad = 0), "from a holder of Java's");
+    assert_finds(&with(|to| to.skew = 2_500), "Java took");
 }
 
 #[test]
 fn a_late_unlock_of_java_s_bites_when_earlier_owners_leave_something_behind() {
     let busy = with(|to| to.java_ms = 1_700);
-    assert_bites(&busy.without("what earlier owners left goes"), "Java took");
+    assert_finds(&busy.without("what earlier owners left goes"), "Java took");
 }
 
 #[test]
 fn a_release_bites_when_it_does_not_look_whose_a_value_is() {
-    assert_bites(&PLAN.without("a release leaves others' values alone"), "group_release of");
+    assert_finds(&PLAN.without("a release leaves others' values alone"), "group_release of");
 }
 
 #[test]
 fn a_loss_must_be_told_to_a_repeat_and_to_a_renewal() {
-    assert_bites(&PLAN.without("a repeat needs all values"), "relies on");
-    assert_bites(&PLAN.without("a renewal needs all values"), "relies on");
+    assert_finds(&PLAN.without("a repeat needs all values"), "relies on");
+    assert_finds(&PLAN.without("a renewal needs all values"), "relies on");
 }
 
 #[test]
 fn values_are_granted_twice_without_latches() {
     let plan = Plan { latches: Latches::Off, ..PLAN };
-    assert_bites(&plan, "granted after its end");
+    assert_finds(&plan, "granted after its end");
 }

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Release, Renewal,
 };
-use edgelatch::protocol::calls::{IdempotentCall, Target};
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::protocol::calls::{IdempotentCall, Target};
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
 
 use super::runner::{Env, Request, START};
 use test_support::calls::request;
@@ -101,7 +101,7 @@ impl Machines {
     /// Starts an acquisition. The client then holds, with or without renewal, and releases or
     /// crashes.
     pub(crate) fn acquire(&mut self, client: usize, target: Target, lease: LeaseTime) {
-        let patience = match self.env.rng.u8(0..3) {
+        let wait_policy = match self.env.rng.u8(0..3) {
             0 => WaitPolicy::Once,
             _ => {
                 let wait = Duration::from_millis(self.env.rng.u64(200..20_000));
@@ -109,7 +109,7 @@ impl Machines {
             }
         };
         self.clients[client].target = Some(target.clone());
-        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, patience) };
+        let spec = AcquireSpec { lease, ..AcquireSpec::new(target, wait_policy) };
         let (entropy, now) = (self.draw_entropy(), self.instant());
         let machine = Acquire::new(spec, entropy, self.clients[client].clock, now);
         self.begin(client, Job::Acquire(machine));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::script::scripts;
 use test_support::costed_calls::{in_every_world, with_most_arguments};
 use test_support::redis::Redis;
 use test_support::work::{SpokenCall, Work};

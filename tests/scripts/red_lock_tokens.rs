@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
-use edgelatch::LockName;
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     AcquireQuorum, AcquireQuorumSpec, CallId, Entropy, Input, Machine as _, Output,
 };
-use edgelatch::protocol::calls::{LockCalls, Member};
-use edgelatch::protocol::reply::{Code, Reply, ServerClock};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{RejoinDelay, WaitPolicy};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Member};
+use edgelatch_proto::protocol::reply::{Code, Reply, ServerClock};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{RejoinDelay, WaitPolicy};
 
 use super::differential::pair::Pair;
 use test_support::calls::{UNBOUND, lease, lock, owner, request};
 use test_support::redis::{Content, Keyspace, Redis};
 use test_support::script_model::Value;
-use test_support::stand::until;
+use test_support::test_env::until;
 
 pub(super) const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 const START: Instant = Instant::from_millis(0, 0);

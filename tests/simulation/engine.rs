@@ -10,14 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::host::{Alarm, Machine};
+use super::checker::Checker;
+use super::coverage::{CoverPoint, Coverage};
+use super::host::{SimHost, Timer};
+use super::host_fault::HostFault;
 use super::plan::Plan;
 use super::redis::Node;
-use super::seen::{Seen, Sight};
-use super::story::Story;
-use super::strikes::Strike;
-use super::wire::{Feed, Letter, Mailbox, Outcome};
-use super::witness::Witness;
+use super::subscription::Subscription;
+use super::trace::Trace;
+use super::transport::{Outcome, ReplySlot, SentRequest};
 use test_support::history::History;
 
 /// More events than any schedule needs that ends.
@@ -33,14 +34,14 @@ pub(crate) struct Sim {
     ready: Ready,
     /// The index of the task that is polled.
     pub(crate) polled: Cell<usize>,
-    pub(crate) machines: RefCell<Vec<Machine>>,
+    pub(crate) hosts: RefCell<Vec<SimHost>>,
     pub(crate) nodes: RefCell<Vec<Node>>,
-    pub(crate) witness: RefCell<Witness>,
+    pub(crate) checker: RefCell<Checker>,
     /// What the clients observe.
     pub(crate) history: RefCell<History>,
-    pub(crate) seen: Seen,
-    pub(crate) story: Option<RefCell<Story>>,
-    pub(crate) healed: Cell<bool>,
+    pub(crate) coverage: Coverage,
+    pub(crate) trace: Option<RefCell<Trace>>,
+    pub(crate) faults_ended: Cell<bool>,
     /// The requests, sleeps and streams that a client still owns.
     pub(crate) open: Cell<usize>,
 }
@@ -49,16 +50,16 @@ pub(crate) struct Sim {
 struct Event {
     at: u64,
     number: u32,
-    what: What,
+    kind: EventKind,
 }
 
-pub(crate) enum What {
-    Rings(Rc<Alarm>),
-    Arrives(Rc<Letter>, Option<Rc<Mailbox>>),
-    Answers(Rc<Mailbox>, Outcome),
+pub(crate) enum EventKind {
+    TimerFires(Rc<Timer>),
+    RequestArrives(Rc<SentRequest>, Option<Rc<ReplySlot>>),
+    ReplyArrives(Rc<ReplySlot>, Outcome),
     /// Bytes of a stream, or its end.
-    Heard(Rc<Feed>, Option<Vec<u8>>),
-    Strikes(Strike),
+    StreamBytes(Rc<Subscription>, Option<Vec<u8>>),
+    HostFault(HostFault),
 }
 
 /// Orders events for the max-heap: the earlier is the greater; at the same time, the one scheduled
@@ -86,29 +87,29 @@ type Ready = Arc<Mutex<VecDeque<usize>>>;
 struct Task {
     host: usize,
     future: Option<Future>,
-    bell: Arc<Bell>,
+    task_waker: Arc<TaskWaker>,
 }
 
-struct Bell {
+struct TaskWaker {
     task: usize,
-    rung: AtomicBool,
+    is_woken: AtomicBool,
     ready: Ready,
 }
 
-impl Wake for Bell {
+impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.rung.swap(true, Memory::Relaxed) {
+        if !self.is_woken.swap(true, Memory::Relaxed) {
             self.ready.lock().unwrap().push_back(self.task);
         }
     }
 }
 
 impl Sim {
-    pub(crate) fn new(plan: Plan, machines: Vec<Machine>, nodes: Vec<Node>, tells: bool) -> Self {
+    pub(crate) fn new(plan: Plan, hosts: Vec<SimHost>, nodes: Vec<Node>, with_trace: bool) -> Self {
         Self {
             now: Cell::new(0),
             events: RefCell::default(),
@@ -116,13 +117,13 @@ impl Sim {
             tasks: RefCell::default(),
             ready: Ready::default(),
             polled: Cell::new(0),
-            machines: RefCell::new(machines),
-            witness: RefCell::new(Witness::new()),
+            hosts: RefCell::new(hosts),
+            checker: RefCell::new(Checker::new()),
             history: RefCell::default(),
             nodes: RefCell::new(nodes),
-            seen: Seen::default(),
-            story: tells.then(RefCell::default),
-            healed: Cell::new(false),
+            coverage: Coverage::default(),
+            trace: with_trace.then(RefCell::default),
+            faults_ended: Cell::new(false),
             open: Cell::new(0),
             plan,
         }
@@ -134,14 +135,14 @@ impl Sim {
     }
 
     /// Schedules an event in `delay` microseconds.
-    pub(crate) fn after(&self, delay: u64, what: What) {
-        self.at(self.now() + delay, what);
+    pub(crate) fn after(&self, delay: u64, kind: EventKind) {
+        self.at(self.now() + delay, kind);
     }
 
-    pub(crate) fn at(&self, at: u64, what: What) {
+    pub(crate) fn at(&self, at: u64, kind: EventKind) {
         let number = self.numbered.get();
         self.numbered.set(number + 1);
-        self.events.borrow_mut().push(Event { at, number, what });
+        self.events.borrow_mut().push(Event { at, number, kind });
     }
 
     /// Starts a task on a host.
@@ -152,54 +153,54 @@ impl Sim {
     ) {
         let mut tasks = self.tasks.borrow_mut();
         let (task, ready) = (tasks.len(), Arc::clone(&self.ready));
-        let bell = Arc::new(Bell { task, rung: AtomicBool::new(false), ready });
-        bell.wake_by_ref();
-        tasks.push(Task { host, future: Some(Box::pin(future)), bell });
-        self.witness.borrow_mut().operations.push(0);
+        let task_waker = Arc::new(TaskWaker { task, is_woken: AtomicBool::new(false), ready });
+        task_waker.wake_by_ref();
+        tasks.push(Task { host, future: Some(Box::pin(future)), task_waker });
+        self.checker.borrow_mut().operations.push(0);
     }
 
     /// Adds a line to the history, if this run records one.
-    pub(crate) fn tell(&self, line: impl FnOnce() -> String) {
-        if let Some(story) = &self.story {
-            story.borrow_mut().add(self.now(), line());
+    pub(crate) fn trace(&self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &self.trace {
+            trace.borrow_mut().add(self.now(), line());
         }
     }
 
     /// Records that a promise was broken.
-    pub(crate) fn broken(&self, what: impl FnOnce() -> String) {
-        let mut witness = self.witness.borrow_mut();
-        if witness.broken.is_none() {
+    pub(crate) fn fail(&self, what: impl FnOnce() -> String) {
+        let mut checker = self.checker.borrow_mut();
+        if checker.violation.is_none() {
             let what = what();
-            self.tell(|| format!("BROKEN  {what}"));
-            witness.broken = Some(what);
+            self.trace(|| format!("BROKEN  {what}"));
+            checker.violation = Some(what);
         }
     }
 
-    pub(crate) fn is_broken(&self) -> bool {
-        !self.plan.is_blind && self.witness.borrow().broken.is_some()
+    pub(crate) fn has_violation(&self) -> bool {
+        !self.plan.is_blind && self.checker.borrow().violation.is_some()
     }
 
     /// Plays until no event is left.
     pub(crate) fn play(self: &Rc<Self>) {
         for _ in 0..EVENTS_MAX {
             self.poll_all();
-            if self.is_broken() {
+            if self.has_violation() {
                 return;
             }
-            let Some(event) = self.next() else { return };
+            let Some(event) = self.next_event() else { return };
             self.now.set(event.at);
-            self.happens(event.what);
-            self.look();
+            self.dispatch(event.kind);
+            self.check_leases();
         }
-        self.broken(|| "I7 it goes on and on".into());
+        self.fail(|| "I7 it goes on and on".into());
     }
 
     /// Returns the next event that has an effect. Skips cancelled timers, so that time does not
     /// advance for them.
-    fn next(&self) -> Option<Event> {
+    fn next_event(&self) -> Option<Event> {
         let mut events = self.events.borrow_mut();
         while let Some(event) = events.pop() {
-            let is_void = matches!(&event.what, What::Rings(alarm) if alarm.is_over());
+            let is_void = matches!(&event.kind, EventKind::TimerFires(timer) if timer.is_over());
             if !is_void {
                 return Some(event);
             }
@@ -207,54 +208,56 @@ impl Sim {
         None
     }
 
-    fn happens(self: &Rc<Self>, what: What) {
-        let host = match &what {
-            What::Rings(alarm) => Some(alarm.host),
-            What::Answers(mailbox, _) => Some(mailbox.host),
-            What::Heard(feed, _) => Some(feed.host),
-            What::Arrives(..) | What::Strikes(_) => None,
+    fn dispatch(self: &Rc<Self>, kind: EventKind) {
+        let host = match &kind {
+            EventKind::TimerFires(timer) => Some(timer.host),
+            EventKind::ReplyArrives(reply_slot, _) => Some(reply_slot.host),
+            EventKind::StreamBytes(subscription, _) => Some(subscription.host),
+            EventKind::RequestArrives(..) | EventKind::HostFault(_) => None,
         };
-        let what = match host {
-            Some(host) => self.machines.borrow_mut()[host].meets(what),
-            None => Some(what),
+        let kind = match host {
+            Some(host) => self.hosts.borrow_mut()[host].filter_event(kind),
+            None => Some(kind),
         };
-        match what {
+        match kind {
             None => {}
-            Some(What::Rings(alarm)) => self.rings(&alarm),
-            Some(What::Answers(mailbox, outcome)) => mailbox.put(outcome),
-            Some(What::Heard(feed, bytes)) => feed.put(bytes),
-            Some(What::Arrives(letter, mailbox)) => self.arrives(&letter, mailbox),
-            Some(What::Strikes(strike)) => self.strikes(strike),
+            Some(EventKind::TimerFires(timer)) => self.fire_timer(&timer),
+            Some(EventKind::ReplyArrives(reply_slot, outcome)) => reply_slot.put(outcome),
+            Some(EventKind::StreamBytes(subscription, bytes)) => subscription.put(bytes),
+            Some(EventKind::RequestArrives(sent, reply_slot)) => {
+                self.on_request_arrives(&sent, reply_slot)
+            }
+            Some(EventKind::HostFault(host_fault)) => self.apply_host_fault(host_fault),
         }
     }
 
     fn poll_all(&self) {
         loop {
             let Some(task) = self.ready.lock().unwrap().pop_front() else { return };
-            let (future, bell, host) = {
+            let (future, task_waker, host) = {
                 let task = &mut self.tasks.borrow_mut()[task];
-                (task.future.take(), Arc::clone(&task.bell), task.host)
+                (task.future.take(), Arc::clone(&task.task_waker), task.host)
             };
-            bell.rung.store(false, Memory::Relaxed);
+            task_waker.is_woken.store(false, Memory::Relaxed);
             let Some(mut future) = future else { continue };
-            if self.machines.borrow().get(host).is_some_and(Machine::stands) {
+            if self.hosts.borrow().get(host).is_some_and(SimHost::is_suspended) {
                 // Its host stands still: the task is polled when the host continues.
-                self.machines.borrow_mut()[host].slept(task);
+                self.hosts.borrow_mut()[host].defer_task(task);
                 self.tasks.borrow_mut()[task].future = Some(future);
                 continue;
             }
             self.polled.set(task);
-            let waker = Waker::from(bell);
+            let waker = Waker::from(task_waker);
             if future.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
                 self.tasks.borrow_mut()[task].future = Some(future);
             }
-            self.look();
+            self.check_leases();
         }
     }
 
     pub(crate) fn wake(&self, task: usize) {
-        let bell = Arc::clone(&self.tasks.borrow()[task].bell);
-        bell.wake_by_ref();
+        let task_waker = Arc::clone(&self.tasks.borrow()[task].task_waker);
+        task_waker.wake_by_ref();
     }
 
     /// Drops all tasks of a host.
@@ -263,7 +266,7 @@ impl Sim {
         for task in self.tasks.borrow_mut().iter_mut().filter(|task| task.host == host) {
             dropped.extend(task.future.take());
         }
-        self.seen.count(Sight::TasksDropped, dropped.len() as u64);
+        self.coverage.count(CoverPoint::TasksDropped, dropped.len() as u64);
     }
 
     /// Whether any task is unfinished.
@@ -276,7 +279,7 @@ impl Sim {
     pub(crate) fn clear(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
-        self.witness.borrow_mut().beliefs.clear();
+        self.checker.borrow_mut().trusted_leases.clear();
         let events = std::mem::take(&mut *self.events.borrow_mut());
         drop(events);
     }

@@ -4,14 +4,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use super::coverage::Coverage;
 use super::plan::{Kind, Limits, Plan};
 use super::schedule::play;
-use super::seen::Seen;
 
 /// The result of many schedules.
 pub(crate) struct Explored {
     pub(crate) played: u64,
-    pub(crate) seen: Seen,
+    pub(crate) coverage: Coverage,
     /// The failed schedule with the lowest seed, and the promise that it broke.
     pub(crate) failed: Option<(u64, String)>,
 }
@@ -25,35 +25,35 @@ pub(crate) fn explore(kind: Kind, limits: Limits, seed: u64, schedules: u64) -> 
     let (next, played) = (AtomicU64::new(0), AtomicU64::new(0));
     let found: Mutex<Option<(u64, String)>> = Mutex::new(None);
     let work = || {
-        let seen = Seen::default();
+        let coverage = Coverage::default();
         loop {
             let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
             if begin >= schedules || found.lock().unwrap().is_some() {
-                return seen;
+                return coverage;
             }
             for number in begin..(begin + CHUNK).min(schedules) {
                 let seed = seed.wrapping_add(number);
                 let verdict = play(Plan::draw(seed, kind, &limits), false);
-                seen.add(&verdict.seen);
+                coverage.add(&verdict.coverage);
                 played.fetch_add(1, Ordering::Relaxed);
                 if let Some(what) = verdict.broken {
                     let mut found = found.lock().unwrap();
                     if found.as_ref().is_none_or(|(other, _)| seed < *other) {
                         *found = Some((seed, what));
                     }
-                    return seen;
+                    return coverage;
                 }
             }
         }
     };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let seen = Seen::default();
+    let coverage = Coverage::default();
     thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         for thread in threads {
-            seen.add(&thread.join().unwrap());
+            coverage.add(&thread.join().unwrap());
         }
     });
     let failed = found.into_inner().unwrap();
-    Explored { played: played.into_inner(), seen, failed }
+    Explored { played: played.into_inner(), coverage, failed }
 }

@@ -1,5 +1,5 @@
-//! The classes of faults, by the letters of the scenarios. Each schedule draws the classes that are
-//! on.
+//! The classes of faults, by the groups A to H of the scenarios. Each schedule draws the classes
+//! that are on.
 
 use fastrand::Rng;
 

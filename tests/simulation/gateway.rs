@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use edgelatch::protocol::gateway::Request;
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::{Script, scripts};
+use edgelatch::transport::Request;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::{Script, scripts};
 
+use super::coverage::CoverPoint;
 use super::engine::Sim;
-use super::seen::Sight;
-use super::wire::Letter;
+use super::transport::SentRequest;
 
 /// The token that the gateway requires.
 pub(crate) const TOKEN: &str = "token";
@@ -19,14 +19,14 @@ pub(crate) type Command = Vec<String>;
 
 /// A command that runs a script.
 pub(crate) struct Run<'a> {
-    pub(crate) script: Known,
+    pub(crate) script: KnownScript,
     pub(crate) keys: &'a [String],
     pub(crate) args: &'a [String],
 }
 
 /// A script, by its index in `scripts::ALL`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Known(pub(crate) usize);
+pub(crate) struct KnownScript(pub(crate) usize);
 
 /// The source of each script as clients of this gateway send it: without the key-locking line.
 static SOURCES: LazyLock<Vec<String>> =
@@ -36,7 +36,7 @@ static HASHES: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     scripts::ALL.iter().enumerate().map(|(place, script)| (script.sha1(false), place)).collect()
 });
 
-impl Known {
+impl KnownScript {
     fn by_hash(hash: &str) -> Option<Self> {
         HASHES.get(hash).copied().map(Self)
     }
@@ -63,7 +63,7 @@ pub(crate) fn commands(request: &Request) -> Option<Vec<Command>> {
 }
 
 /// Formats a command for the history.
-pub(crate) fn shown(command: &Command) -> String {
+pub(crate) fn summary(command: &Command) -> String {
     match run_of(command) {
         Ok(run) => {
             let (latch, args) = (run.keys.first(), run.args.get(4..).unwrap_or_default());
@@ -86,8 +86,8 @@ fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
         return Err("ERR wrong number of arguments");
     };
     let script = match verb.as_str() {
-        "EVALSHA" => Known::by_hash(text),
-        "EVAL" => Known::by_text(text),
+        "EVALSHA" => KnownScript::by_hash(text),
+        "EVAL" => KnownScript::by_text(text),
         _ => return Err("ERR unknown command"),
     };
     let script = script.ok_or("NOSCRIPT No matching script. Please use EVAL.")?;
@@ -98,8 +98,8 @@ fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
 
 impl Sim {
     /// Executes the commands of a request; returns a status and a body.
-    pub(crate) fn executes(&self, letter: &Letter) -> (u16, Vec<u8>) {
-        let request = &letter.request;
+    pub(crate) fn execute(&self, sent: &SentRequest) -> (u16, Vec<u8>) {
+        let request = &sent.request;
         let is_ours = request.authorization.as_deref().and_then(|it| it.strip_prefix("Bearer "));
         if is_ours != Some(TOKEN) {
             return (401, br#"{"error":"Unauthorized"}"#.into());
@@ -108,7 +108,7 @@ impl Sim {
             return (400, br#"{"error":"ERR syntax error"}"#.into());
         };
         let several = request.url.ends_with("/pipeline");
-        self.seen.count(Sight::Pipelines, u64::from(several));
+        self.coverage.count(CoverPoint::Pipelines, u64::from(several));
         let mut body = Vec::with_capacity(128 * commands.len());
         let mut status = 200;
         for (number, command) in commands.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Sim {
                 _ => body.push(b','),
             }
             let answer = match run_of(command) {
-                Ok(run) => self.runs(letter, &run, command[0] == "EVAL"),
+                Ok(run) => self.run_command(sent, &run, command[0] == "EVAL"),
                 Err(error) => Err(error),
             };
             match answer {

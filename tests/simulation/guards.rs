@@ -4,32 +4,32 @@ use std::mem;
 use std::time::Duration;
 
 use edgelatch::Lease;
+use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, RequestError};
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
-use edgelatch::protocol::reply::RespValue;
 use edgelatch::timing::GuardMemory;
+use edgelatch_proto::protocol::reply::RespValue;
 
+use super::coverage::CoverPoint;
 use super::engine::Sim;
 use super::faults::Fault;
 use super::gateway::Run;
-use super::host::Place;
+use super::host::HostHandle;
 use super::objects::NAMES;
 use super::plan::Kind;
-use super::player::Player;
 use super::redis::Node;
-use super::seen::Sight;
-use super::wire::Wire;
+use super::transport::SimTransport;
+use super::workload::Workload;
 
 /// The shortest possible memory: within a schedule, Redis forgets fences.
 const SHORT: Duration = Duration::from_secs(60);
 /// How long copies of a write with an unknown outcome may still be executed, in microseconds: 90 s,
 /// by a clock with an error below 1 %, rounded up.
-const COPIES: u64 = 91_000_000;
+const COPY_MAX_AGE: u64 = 91_000_000;
 
 /// A caller's script. It fails if it runs a second time with the same key.
-const OWN: &str = "local count=redis.call('INCR',KEYS[1]) if count>tonumber(ARGV[1]) then error('too many') end return count";
+const OWN_SCRIPT: &str = "local count=redis.call('INCR',KEYS[1]) if count>tonumber(ARGV[1]) then error('too many') end return count";
 
-/// The writes that the witness has recorded. All guarded keys are on one Redis.
+/// The writes that the checker has recorded. All guarded keys are on one Redis.
 #[derive(Default)]
 pub(crate) struct Writes {
     all: Vec<Write>,
@@ -52,9 +52,9 @@ struct Newest {
     owner: String,
 }
 
-impl Player {
+impl Workload {
     /// Writes once, under a lease.
-    pub(crate) async fn writes(&self, lease: &Lease<Wire, Place>) {
+    pub(crate) async fn write_guarded(&self, lease: &Lease<SimTransport, HostHandle>) {
         let sim = &self.sim;
         let is_of_several = sim.plan.kind == Kind::Multi;
         // Each name has a guard of its own: tokens of different names cannot be compared.
@@ -63,90 +63,90 @@ impl Player {
         let is_short = sim.plan.draws & 2 == 2;
         let memory = if is_short { GuardMemory::new(SHORT).unwrap() } else { GuardMemory::DEFAULT };
         let guard = self.clients[0].guard(&key, memory).unwrap();
-        let number = sim.witness.borrow_mut().writes.begins();
+        let number = sim.checker.borrow_mut().writes.begin();
         let write = GuardedWrite::set(number.to_string(), None);
         let answer = guard.write(lease, name, &write).await;
-        sim.tell(|| format!("host {} has written {number}: {answer:?}", self.host));
-        let told = match answer {
-            Ok(()) => Told::Done,
+        sim.trace(|| format!("host {} has written {number}: {answer:?}", self.host));
+        let result = match answer {
+            Ok(()) => WriteResult::Done,
             Err(GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. }) => {
-                Told::NotExecuted
+                WriteResult::NotExecuted
             }
-            Err(_) => Told::Perhaps,
+            Err(_) => WriteResult::Unknown,
         };
-        sim.is_told(number, told);
+        sim.check_result(number, result);
     }
 
     /// Runs a script of the caller's once, under a lease.
-    pub(crate) async fn runs_own(&self, lease: &Lease<Wire, Place>) {
+    pub(crate) async fn run_script(&self, lease: &Lease<SimTransport, HostHandle>) {
         let sim = &self.sim;
-        let number = sim.witness.borrow_mut().writes.begins();
+        let number = sim.checker.borrow_mut().writes.begin();
         let key = format!("{{{}}}:{number}", NAMES[0]);
-        let script = OwnScript::new(OWN, [key].into(), ["1".to_owned()].into()).unwrap();
+        let script = OwnScript::new(OWN_SCRIPT, [key].into(), ["1".to_owned()].into()).unwrap();
         let answer = lease.eval(&script).await;
-        sim.tell(|| format!("host {} has run {number}: {answer:?}", self.host));
-        let told = match answer {
-            Ok(count) if count == "1" => Told::Done,
+        sim.trace(|| format!("host {} has run {number}: {answer:?}", self.host));
+        let result = match answer {
+            Ok(count) if count == "1" => WriteResult::Done,
             Err(EvalError::Request(RequestError::NotExecuted(_) | RequestError::Lost(_))) => {
-                Told::NotExecuted
+                WriteResult::NotExecuted
             }
-            Err(EvalError::Request(_)) => Told::Perhaps,
+            Err(EvalError::Request(_)) => WriteResult::Unknown,
             // The script ran a second time, since Redis had lost the record of the first run.
-            Err(EvalError::ScriptFailed(_)) if !sim.remembers() => Told::Done,
-            other => return sim.broken(|| format!("I10 a script is said to be {other:?}")),
+            Err(EvalError::ScriptFailed(_)) if !sim.keeps_records() => WriteResult::Done,
+            other => return sim.fail(|| format!("I10 a script is said to be {other:?}")),
         };
-        sim.is_told(number, told);
+        sim.check_result(number, result);
     }
 }
 
 /// The outcome that a writer received.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Told {
+enum WriteResult {
     Done,
     NotExecuted,
     /// It may have been executed, or a copy of it may still be.
-    Perhaps,
+    Unknown,
 }
 
 impl Sim {
     /// I10: the outcome that a writer receives is true.
-    fn is_told(&self, number: usize, told: Told) {
-        let remembers = self.remembers();
-        let mut witness = self.witness.borrow_mut();
-        let write = &mut witness.writes.all[number];
-        let copies = match told {
-            Told::NotExecuted => 0,
+    fn check_result(&self, number: usize, result: WriteResult) {
+        let keeps_records = self.keeps_records();
+        let mut checker = self.checker.borrow_mut();
+        let write = &mut checker.writes.all[number];
+        let copies = match result {
+            WriteResult::NotExecuted => 0,
             // The client's bound assumes clocks within the drift allowance.
-            Told::Done | Told::Perhaps if self.plan.has(Fault::Drift) => u64::MAX,
-            Told::Done | Told::Perhaps => COPIES,
+            WriteResult::Done | WriteResult::Unknown if self.plan.has(Fault::Drift) => u64::MAX,
+            WriteResult::Done | WriteResult::Unknown => COPY_MAX_AGE,
         };
         write.over_at = Some(self.now().saturating_add(copies));
-        let is_wrong = match told {
-            Told::Done => !write.is_done,
-            Told::NotExecuted => write.is_done,
-            Told::Perhaps => false,
+        let is_wrong = match result {
+            WriteResult::Done => !write.is_done,
+            WriteResult::NotExecuted => write.is_done,
+            WriteResult::Unknown => false,
         };
-        if is_wrong && remembers {
-            witness.breaks(self, || format!("I10 of write {number} its writer is told {told:?}"));
+        if is_wrong && keeps_records {
+            checker.fail(self, || format!("I10 of write {number} its writer is told {result:?}"));
         }
     }
 
     /// Whether every Redis still has its records.
-    fn remembers(&self) -> bool {
-        self.nodes.borrow().iter().all(remembers)
+    fn keeps_records(&self) -> bool {
+        self.nodes.borrow().iter().all(keeps_records)
     }
 }
 
 impl Writes {
     /// Records the start of a write; returns its number.
-    fn begins(&mut self) -> usize {
+    fn begin(&mut self) -> usize {
         self.all.push(Write::default());
         self.all.len() - 1
     }
 
     /// I2, I6 and I10: a newer value is never overwritten; a write is executed at most once, and
     /// not after its writer received the outcome that it was not.
-    pub(crate) fn executed(
+    pub(crate) fn on_guard_write(
         &mut self,
         sim: &Sim,
         node: &Node,
@@ -154,8 +154,8 @@ impl Writes {
         code: i64,
     ) -> Option<String> {
         match code {
-            0 => sim.seen.count(Sight::Stale, 1),
-            1 => sim.seen.count(Sight::Written, 1),
+            0 => sim.coverage.count(CoverPoint::Stale, 1),
+            1 => sim.coverage.count(CoverPoint::Written, 1),
             _ => 0,
         };
         if code != 1 {
@@ -163,32 +163,33 @@ impl Writes {
         }
         let (key, owner, number) = (&run.keys[1], &run.args[5], &run.args[9]);
         let token = run.args[4].parse().unwrap();
-        let (newer, done) = (self.comes_after(key, token, owner), self.is_done(sim, number));
-        newer.or(done).filter(|_| remembers(node))
+        let (newer, done) =
+            (self.record_newest(key, token, owner), self.record_execution(sim, number));
+        newer.or(done).filter(|_| keeps_records(node))
     }
 
     /// I3, I6 and I10: a caller's script runs while its lease is held, at most once, and not after
     /// its end.
-    pub(crate) fn ran(
+    pub(crate) fn on_eval(
         &mut self,
         sim: &Sim,
         node: &Node,
         run: &Run<'_>,
         cells: &[RespValue],
-        stood: bool,
+        existed: bool,
     ) -> Option<String> {
         // A repeated result is not a second run.
         let [RespValue::Int(1), _, RespValue::Int(0), ..] = cells else { return None };
-        sim.seen.count(Sight::Ran, 1);
+        sim.coverage.count(CoverPoint::Ran, 1);
         let number = run.keys.last()?.rsplit(':').next()?;
-        let done = self.is_done(sim, number);
-        let stranger =
-            (!stood).then(|| format!("I3 script {number} runs for somebody who holds nothing"));
-        stranger.or_else(|| done.filter(|_| remembers(node)))
+        let done = self.record_execution(sim, number);
+        let not_held =
+            (!existed).then(|| format!("I3 script {number} runs for somebody who holds nothing"));
+        not_held.or_else(|| done.filter(|_| keeps_records(node)))
     }
 
     /// Records the write's execution; returns the broken promise, if any.
-    fn is_done(&mut self, sim: &Sim, number: &str) -> Option<String> {
+    fn record_execution(&mut self, sim: &Sim, number: &str) -> Option<String> {
         let write = &mut self.all[number.parse::<usize>().unwrap()];
         if mem::replace(&mut write.is_done, true) {
             return Some(format!("I6 write {number} is done again"));
@@ -198,7 +199,7 @@ impl Writes {
     }
 
     /// Records this write as the newest; returns the broken promise, if any.
-    fn comes_after(&mut self, key: &str, token: u64, owner: &str) -> Option<String> {
+    fn record_newest(&mut self, key: &str, token: u64, owner: &str) -> Option<String> {
         let this = Newest { key: key.into(), token, owner: owner.into() };
         let Some(newest) = self.newest.iter_mut().find(|newest| newest.key == key) else {
             self.newest.push(this);
@@ -212,6 +213,6 @@ impl Writes {
 
 /// Whether Redis still has its fences and records. It may have lost them with its data; and when
 /// its clock is set back, it may have removed records that should still exist.
-const fn remembers(node: &Node) -> bool {
+const fn keeps_records(node: &Node) -> bool {
     !node.has_lost && !node.went_back
 }

@@ -5,7 +5,7 @@ use super::redis::Node;
 use test_support::script_model::holds::raw;
 
 /// Where Redis stores a hold.
-pub(crate) enum Hold {
+pub(crate) enum StoredHold {
     /// A field in each of these hashes.
     Field { names: Vec<String>, field: String },
     /// These values of a group.
@@ -14,7 +14,7 @@ pub(crate) enum Hold {
     Members { set: String, members: Vec<String> },
 }
 
-impl Hold {
+impl StoredHold {
     /// The hold that an acquiring script requests.
     pub(crate) fn of(run: &Run<'_>) -> Self {
         let (keys, args) = (run.keys, run.args);
@@ -50,17 +50,17 @@ impl Hold {
 
     /// Whether Redis stores all of the hold, expired or not: a release also gives back a hold that
     /// has expired and that no other client has acquired since.
-    pub(crate) fn is_there(&self, node: &Node, now: u64) -> bool {
+    pub(crate) fn exists(&self, node: &Node, now: u64) -> bool {
         match self {
             Self::Members { set, members } => {
                 members.iter().all(|member| node.model.score(set, member).is_some())
             }
-            Self::Field { .. } | Self::Values { .. } => self.stands(node, now),
+            Self::Field { .. } | Self::Values { .. } => self.is_valid(node, now),
         }
     }
 
     /// Whether Redis stores all of the hold once, unexpired at this time.
-    pub(crate) fn stands(&self, node: &Node, now: u64) -> bool {
+    pub(crate) fn is_valid(&self, node: &Node, now: u64) -> bool {
         let now = node.millis(now);
         match self {
             Self::Field { names, field } => names.iter().all(|name| {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{Sim, What};
-use super::seen::Sight;
-use super::strikes::Strike;
+use super::coverage::CoverPoint;
+use super::engine::{EventKind, Sim};
+use super::host_fault::HostFault;
 use test_support::script_model::Value;
 
 /// Its field in Redis: a UUID of version 4, as Redisson's are.
@@ -15,7 +15,7 @@ const CHANNEL: &str = "redisson_lock__channel:{a}";
 
 impl Sim {
     /// `RLock.tryLock(0, time)`
-    pub(crate) fn java_takes(&self, place: usize, time: u64) {
+    pub(crate) fn java_acquires(&self, place: usize, time: u64) {
         let now = self.now();
         let mut nodes = self.nodes.borrow_mut();
         let node = &mut nodes[place];
@@ -24,16 +24,16 @@ impl Sim {
         if now < node.unready_until || node.model.pttl(LOCK, millis) != -2 {
             return;
         }
-        self.seen.count(Sight::Java, 1);
+        self.coverage.count(CoverPoint::Java, 1);
         let hash = BTreeMap::from([(FIELD.to_owned(), "1".to_owned())]);
         let lease = (time / 1_000).max(1);
         node.model.put(LOCK, Value::Hash(hash), Some(millis + lease));
-        self.java_may_hold(time);
-        self.after(time, What::Strikes(Strike::JavaLeaves { node: place }));
+        self.record_java_hold(time);
+        self.after(time, EventKind::HostFault(HostFault::JavaReleases { node: place }));
     }
 
     /// `RLock.unlock()`
-    pub(crate) fn java_leaves(&self, place: usize) {
+    pub(crate) fn java_releases(&self, place: usize) {
         let mut nodes = self.nodes.borrow_mut();
         let model = &mut nodes[place].model;
         if model.field(LOCK, FIELD).is_none() {
@@ -41,6 +41,6 @@ impl Sim {
         }
         model.delete(LOCK);
         drop(nodes);
-        self.published(place, CHANNEL, "0");
+        self.publish(place, CHANNEL, "0");
     }
 }

@@ -3,35 +3,33 @@
 use std::time::Duration;
 
 use edgelatch::AcquireOptions;
-use edgelatch::client::ReadWriteSettings;
+use edgelatch::client::{FairSettings, ReadWriteSettings, SpinBackoff};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::SpinBackoff;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::{PeerSkew, WantTime};
 
 use super::plan::Kind;
-use super::player::{Player, Wanted};
-use test_support::history::{Act, Claim, Share};
+use super::workload::{PlannedAcquire, Workload};
+use test_support::history::{Claim, LatchOperation, Mode};
 
 pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 
-impl Player {
+impl Workload {
     /// Sets up a semaphore's permits before the first acquisition.
-    pub(crate) async fn prepares(&self) {
+    pub(crate) async fn set_up_permits(&self) {
         let permits = self.sim.plan.permits;
         let client = &self.clients[0];
         match self.sim.plan.kind {
             Kind::Semaphore => {
                 let semaphore = client.semaphore(NAMES[0]).unwrap();
                 if semaphore.try_set_permits(permits, None).await.is_ok() {
-                    self.sim.has_permits();
+                    self.sim.record_permits_set_up();
                 }
             }
             Kind::Permits => {
                 let semaphore =
                     client.permit_expirable_semaphore(NAMES[0], PeerSkew::DEFAULT).unwrap();
                 if semaphore.try_set_permits(permits).await.is_ok() {
-                    self.sim.has_permits();
+                    self.sim.record_permits_set_up();
                 }
             }
             _ => {}
@@ -39,42 +37,46 @@ impl Player {
     }
 
     /// Draws the next hold to acquire.
-    pub(crate) fn wants(&self) -> Wanted {
+    pub(crate) fn draw_acquire(&self) -> PlannedAcquire {
         let client = &self.clients[0];
-        let alone = [Claim { name: 0, share: Share::Alone }];
-        let one = |lock| Wanted { lock, claims: alone.into(), parts: 1 };
+        let alone = [Claim { name: 0, mode: Mode::Exclusive }];
+        let one = |lock| PlannedAcquire { lock, claims: alone.into(), parts: 1 };
         match self.sim.plan.kind {
             Kind::Lock | Kind::Latch => one(client.lock(NAMES[0]).unwrap()),
             Kind::Owner => one(client.owner().lock(NAMES[0]).unwrap()),
             Kind::Spin => one(client.spin_lock(NAMES[0], SpinBackoff::default()).unwrap()),
             Kind::Fenced => one(client.fenced_lock(NAMES[0]).unwrap()),
             Kind::Fair => one(client.fair_lock(NAMES[0], FairSettings::default()).unwrap()),
-            Kind::ReadWrite => self.wants_a_side(),
-            Kind::Semaphore | Kind::Permits => self.wants_permits(),
-            Kind::Group => self.wants_values(),
-            Kind::Multi => self.wants_several(),
+            Kind::ReadWrite => self.draw_read_write(),
+            Kind::Semaphore | Kind::Permits => self.draw_permits(),
+            Kind::Group => self.draw_values(),
+            Kind::Multi => self.draw_multi(),
             Kind::Red => {
                 let locks = self.clients.iter().map(|client| client.lock(NAMES[0]).unwrap());
                 let parts = self.clients.len() / 2 + 1;
-                Wanted { lock: client.red_lock(locks).unwrap(), claims: alone.into(), parts }
+                PlannedAcquire {
+                    lock: client.red_lock(locks).unwrap(),
+                    claims: alone.into(),
+                    parts,
+                }
             }
         }
     }
 
-    fn wants_a_side(&self) -> Wanted {
+    fn draw_read_write(&self) -> PlannedAcquire {
         let mut settings = ReadWriteSettings::default();
         if self.sim.plan.draws & 1 == 1 {
             settings = settings.prefers_writers(WantTime::new(Duration::from_secs(5)).unwrap());
         }
         let lock = self.clients[0].read_write_lock(NAMES[0], settings).unwrap();
-        let (lock, share) = match self.one_in(2) {
-            true => (lock.write().clone(), Share::Alone),
-            false => (lock.read().clone(), Share::Beside),
+        let (lock, mode) = match self.one_in(2) {
+            true => (lock.write().clone(), Mode::Exclusive),
+            false => (lock.read().clone(), Mode::Shared),
         };
-        Wanted { lock, claims: [Claim { name: 0, share }].into(), parts: 1 }
+        PlannedAcquire { lock, claims: [Claim { name: 0, mode }].into(), parts: 1 }
     }
 
-    fn wants_permits(&self) -> Wanted {
+    fn draw_permits(&self) -> PlannedAcquire {
         let permits = 1 + self.draw(u64::from(self.sim.plan.permits) - 1) as u32;
         let client = &self.clients[0];
         let lock = match self.sim.plan.kind {
@@ -84,7 +86,11 @@ impl Player {
                 semaphore.unwrap().permits(permits as u16).unwrap()
             }
         };
-        Wanted { lock, claims: [Claim { name: 0, share: Share::Some(permits) }].into(), parts: 1 }
+        PlannedAcquire {
+            lock,
+            claims: [Claim { name: 0, mode: Mode::Permits(permits) }].into(),
+            parts: 1,
+        }
     }
 
     /// Draws some of the names, in random order.
@@ -96,14 +102,14 @@ impl Player {
         names
     }
 
-    fn wants_values(&self) -> Wanted {
+    fn draw_values(&self) -> PlannedAcquire {
         let names = self.some_names();
         let values = names.iter().map(|name| NAMES[usize::from(*name)]);
         let lock = self.clients[0].group_lock("g", values, PeerSkew::DEFAULT).unwrap();
-        Wanted { lock, claims: all_of(&names), parts: 1 }
+        PlannedAcquire { lock, claims: all_of(&names), parts: 1 }
     }
 
-    fn wants_several(&self) -> Wanted {
+    fn draw_multi(&self) -> PlannedAcquire {
         let names = self.some_names();
         let nodes = self.clients.len();
         let at = |name: &u8| usize::from(*name) % nodes;
@@ -112,39 +118,39 @@ impl Player {
             .map(|name| self.clients[at(name)].lock(NAMES[usize::from(*name)]).unwrap());
         let lock = self.clients[0].multi_lock(locks).unwrap();
         let parts = (0..nodes).filter(|node| names.iter().any(|name| at(name) == *node)).count();
-        Wanted { lock, claims: all_of(&names), parts }
+        PlannedAcquire { lock, claims: all_of(&names), parts }
     }
 
     /// Sets, awaits or counts down a latch.
-    pub(crate) async fn counts_down(&self) {
-        self.begins();
+    pub(crate) async fn use_latch(&self) {
+        self.begin_operation();
         let latch = self.clients[0].count_down_latch(NAMES[0]).unwrap();
         let sim = &self.sim;
         match self.draw(3) {
             0 => {
                 let count = 1 + self.draw(3);
-                let number = sim.counts(Act::PerhapsSet(count));
+                let number = sim.record_latch_call(LatchOperation::PerhapsSet(count));
                 let answer = latch.try_set_count(count).await;
-                sim.has_counted(number, answer, |done| Act::Set(count, done));
+                sim.record_latch_result(number, answer, |done| LatchOperation::Set(count, done));
             }
             1 => {
                 let wait = Duration::from_millis(1 + self.draw(5_000));
-                let number = sim.counts(Act::Nothing);
-                let act = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
-                    Ok(()) => Act::Read(0),
-                    Err(AcquireError::Busy { .. }) => Act::Closed,
-                    Err(_) => Act::Nothing,
+                let number = sim.record_latch_call(LatchOperation::Nothing);
+                let operation = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
+                    Ok(()) => LatchOperation::Read(0),
+                    Err(AcquireError::Busy { .. }) => LatchOperation::Closed,
+                    Err(_) => LatchOperation::Nothing,
                 };
-                sim.has_counted(number, Ok(()), |()| act);
+                sim.record_latch_result(number, Ok(()), |()| operation);
             }
             _ => {
-                let number = sim.counts(Act::PerhapsDown);
-                sim.has_counted(number, latch.count_down().await, Act::Down);
+                let number = sim.record_latch_call(LatchOperation::PerhapsDown);
+                sim.record_latch_result(number, latch.count_down().await, LatchOperation::Down);
             }
         }
     }
 }
 
 fn all_of(names: &[u8]) -> Vec<Claim> {
-    names.iter().map(|name| Claim { name: *name, share: Share::Alone }).collect()
+    names.iter().map(|name| Claim { name: *name, mode: Mode::Exclusive }).collect()
 }

@@ -25,7 +25,7 @@ named! {
 
 named! {
     /// A deliberate fault in the product or its environment, which the simulation must find.
-    Tooth {
+    SeededFault {
         /// Scripts keep no grant latch.
         NoLatch = "no-latch",
         /// Scripts ignore the not-after.
@@ -65,7 +65,7 @@ pub(crate) struct Limits {
     pub(crate) clients: Option<usize>,
     pub(crate) rounds: Option<u32>,
     pub(crate) faults: Option<Faults>,
-    pub(crate) tooth: Option<Tooth>,
+    pub(crate) seeded_fault: Option<SeededFault>,
     /// Whether only the clients' observations are judged.
     pub(crate) is_blind: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) struct Plan {
     pub(crate) clients: usize,
     pub(crate) rounds: u32,
     pub(crate) faults: Faults,
-    pub(crate) tooth: Option<Tooth>,
+    pub(crate) seeded_fault: Option<SeededFault>,
     pub(crate) is_blind: bool,
     /// The probability, in 256ths, that a message meets a given fault that is on.
     pub(crate) odds: u32,
@@ -95,7 +95,7 @@ pub(crate) struct Plan {
     /// Whether streams notify waiters of releases.
     pub(crate) streams: bool,
     /// Whether the faults end, after which every remaining client must be served.
-    pub(crate) heals: bool,
+    pub(crate) ends_faults: bool,
     /// The number of permits.
     pub(crate) permits: u32,
     /// The seed of all further draws.
@@ -131,8 +131,8 @@ impl Plan {
         let lease = [300, 1_000, 5_000, 30_000][rng.usize(0..4)];
         let attempt = [100, 1_000, 5_000][rng.usize(0..3)];
         let (warm, streams) = (rng.u32(0..8) > 0, rng.u32(0..4) == 0);
-        let heals = rng.u32(0..8) == 0;
-        if heals && matches!(kind, Kind::Semaphore | Kind::Permits) {
+        let ends_faults = rng.u32(0..8) == 0;
+        if ends_faults && matches!(kind, Kind::Semaphore | Kind::Permits) {
             // No client returns permits that Redis has lost.
             let lasting = faults.iter().filter(|fault| !fault.is_of_redis());
             faults = lasting.fold(Faults::NONE, Faults::with);
@@ -144,7 +144,7 @@ impl Plan {
             clients: limits.clients.unwrap_or(clients),
             rounds: limits.rounds.unwrap_or(rounds),
             faults: limits.faults.unwrap_or(faults),
-            tooth: limits.tooth,
+            seeded_fault: limits.seeded_fault,
             is_blind: limits.is_blind,
             odds,
             nodes,
@@ -153,7 +153,7 @@ impl Plan {
             attempt,
             warm,
             streams,
-            heals,
+            ends_faults,
             permits,
             draws: rng.u64(..),
         }
@@ -174,17 +174,18 @@ impl Plan {
             || matches!(self.kind, Kind::Fair)
     }
 
-    pub(crate) fn lacks(&self, tooth: Tooth) -> bool {
-        self.tooth == Some(tooth)
+    pub(crate) fn has_seeded(&self, seeded_fault: SeededFault) -> bool {
+        self.seeded_fault == Some(seeded_fault)
     }
 
     /// The command that plays this schedule again.
     pub(crate) fn command(&self) -> String {
-        let tooth =
-            self.tooth.map_or_else(String::new, |tooth| format!(" --without {}", tooth.name()));
+        let seeded_fault = self
+            .seeded_fault
+            .map_or_else(String::new, |seeded_fault| format!(" --without {}", seeded_fault.name()));
         let blind = if self.is_blind { " --blind" } else { "" };
         format!(
-            "cargo xtask sim --kind {} --seed {} --schedules 1 --clients {} --rounds {} --faults {}{tooth}{blind}",
+            "cargo xtask sim --kind {} --seed {} --schedules 1 --clients {} --rounds {} --faults {}{seeded_fault}{blind}",
             self.kind.name(),
             self.seed,
             self.clients,

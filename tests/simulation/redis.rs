@@ -3,23 +3,24 @@
 use std::mem;
 use std::rc::Rc;
 
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::protocol::reply::RespValue;
 use fastrand::Rng;
 
+use super::coverage::CoverPoint;
 use super::engine::Sim;
 use super::faults::Fault;
-use super::gateway::{Known, Run};
-use super::plan::{Plan, Tooth};
-use super::seen::Sight;
-use super::wire::{Feed, Letter};
-use test_support::script_model::audience::Audience;
+use super::gateway::{KnownScript, Run};
+use super::plan::{Plan, SeededFault};
+use super::subscription::Subscription;
+use super::transport::SentRequest;
+use test_support::script_model::subscribers::Subscribers;
 use test_support::script_model::{Latches, ScriptModel};
 
 /// Its time when a schedule begins, in microseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000_000;
 /// How long after its sending a copy of a request without a bound may be executed, in microseconds:
 /// `FIRST_HORIZON` from the first request of a wait, less 90 s, the longest wait here.
-const REMEMBERED: u64 = 510_000_000;
+const COPY_MAX_AGE: u64 = 510_000_000;
 /// How many recent replies are kept, to be delivered to the wrong request.
 const RECENT: usize = 4;
 
@@ -38,16 +39,17 @@ pub(crate) struct Node {
     pub(crate) has_lost: bool,
     pub(crate) was_set: bool,
     pub(crate) went_back: bool,
-    pub(crate) listeners: Vec<Rc<Feed>>,
+    pub(crate) listeners: Vec<Rc<Subscription>>,
     recent: Vec<Vec<u8>>,
-    tooth: Option<Tooth>,
+    seeded_fault: Option<SeededFault>,
 }
 
 impl Node {
     pub(crate) fn new(plan: &Plan, rng: &mut Rng) -> Self {
-        let latches = if plan.lacks(Tooth::NoLatch) { Latches::Off } else { Latches::On };
+        let latches =
+            if plan.has_seeded(SeededFault::NoLatch) { Latches::Off } else { Latches::On };
         let mut model = ScriptModel::new(latches);
-        model.without = plan.tooth.and_then(Tooth::rule);
+        model.without = plan.seeded_fault.and_then(SeededFault::rule);
         // The clocks of several Redis differ by less than the tokens of a redLock tolerate.
         let set_by = rng.i64(-200_000..200_000);
         Self {
@@ -62,14 +64,15 @@ impl Node {
             went_back: false,
             listeners: Vec::new(),
             recent: Vec::new(),
-            tooth: plan.tooth,
+            seeded_fault: plan.seeded_fault,
         }
     }
 
     /// Its time, in microseconds.
     pub(crate) fn micros(&self, now: u64) -> u64 {
-        let paced = if self.tooth == Some(Tooth::FastServer) { now * 103 / 100 } else { now };
-        (EPOCH + paced).saturating_add_signed(self.set_by)
+        let scaled =
+            if self.seeded_fault == Some(SeededFault::FastServer) { now * 103 / 100 } else { now };
+        (EPOCH + scaled).saturating_add_signed(self.set_by)
     }
 
     pub(crate) fn millis(&self, now: u64) -> u64 {
@@ -77,7 +80,7 @@ impl Node {
     }
 
     /// Another process takes over with the replica's data, or without any. It knows no scripts.
-    pub(crate) fn forgets(&mut self, replica: Option<ScriptModel>) {
+    pub(crate) fn replace_data(&mut self, replica: Option<ScriptModel>) {
         let Self { model, known, has_lost, .. } = self;
         let mut empty = ScriptModel::new(model.latches());
         empty.without = model.without;
@@ -85,7 +88,7 @@ impl Node {
         (*known, *has_lost) = (0, true);
     }
 
-    fn knows(&mut self, script: Known, whole: bool) -> bool {
+    fn loads(&mut self, script: KnownScript, whole: bool) -> bool {
         if whole {
             self.known |= 1 << script.0;
         }
@@ -96,14 +99,16 @@ impl Node {
     /// script then changes nothing.
     fn run(&mut self, run: &Run<'_>, now: u64) -> Result<Vec<RespValue>, &'static str> {
         let (name, micros) = (run.script.script().name, self.micros(now));
-        let kept = (now < self.full_until && takes_memory(name)).then(|| self.model.clone());
-        let tooth = self.tooth;
-        let not_after = run.args[1].parse().ok().filter(|_| tooth != Some(Tooth::NoBound));
-        let answer = tooth.and_then(|tooth| tooth.before(&mut self.model, run, micros / 1000));
+        let kept = (now < self.full_until && needs_memory(name)).then(|| self.model.clone());
+        let seeded_fault = self.seeded_fault;
+        let not_after =
+            run.args[1].parse().ok().filter(|_| seeded_fault != Some(SeededFault::NoBound));
+        let answer = seeded_fault
+            .and_then(|seeded_fault| seeded_fault.before(&mut self.model, run, micros / 1000));
         let cells = answer
             .unwrap_or_else(|| self.model.run_script(name, run.keys, run.args, not_after, micros));
-        if let Some(tooth) = tooth {
-            tooth.after(&mut self.model, run, &cells[0], micros / 1000);
+        if let Some(seeded_fault) = seeded_fault {
+            seeded_fault.after(&mut self.model, run, &cells[0], micros / 1000);
         }
         if let Some(kept) = kept {
             let last =
@@ -121,53 +126,54 @@ impl Node {
 
 /// Whether Redis rejects the script's first write when it is full. The first write of every other
 /// script deletes a key or extends its expiry.
-fn takes_memory(script: &str) -> bool {
+fn needs_memory(script: &str) -> bool {
     script.ends_with("_acquire") || matches!(script, "guard_write" | "eval")
 }
 
 impl Sim {
     /// Runs a script for the sender of the request.
-    pub(crate) fn runs(
+    pub(crate) fn run_command(
         &self,
-        letter: &Letter,
+        sent: &SentRequest,
         run: &Run<'_>,
         whole: bool,
     ) -> Result<Vec<RespValue>, &'static str> {
-        let (now, place) = (self.now(), letter.node);
+        let (now, place) = (self.now(), sent.node);
         let mut nodes = self.nodes.borrow_mut();
         let node = &mut nodes[place];
         if now < node.unready_until {
-            self.seen.count(Sight::Unready, 1);
+            self.coverage.count(CoverPoint::Unready, 1);
             return Err("LOADING Redis is loading the dataset in memory");
         }
-        if run.args[1].is_empty() && now > letter.sent_at + REMEMBERED {
+        if run.args[1].is_empty() && now > sent.sent_at + COPY_MAX_AGE {
             return Err("ERR a copy of which nothing is promised");
         }
-        if !node.knows(run.script, whole) {
-            self.seen.count(Sight::UnknownScripts, 1);
+        if !node.loads(run.script, whole) {
+            self.coverage.count(CoverPoint::UnknownScripts, 1);
             return Err("NOSCRIPT No matching script. Please use EVAL.");
         }
-        let open = node.listeners.iter().filter(|feed| !feed.is_closed.get());
-        node.model.audience = Audience::These(open.map(|feed| feed.channel.clone()).collect());
-        let mut witness = self.witness.borrow_mut();
-        let before = witness.before(place, node, run, now);
+        let open = node.listeners.iter().filter(|subscription| !subscription.is_closed.get());
+        node.model.subscribers =
+            Subscribers::Channels(open.map(|subscription| subscription.channel.clone()).collect());
+        let mut checker = self.checker.borrow_mut();
+        let before = checker.state_before(place, node, run, now);
         let answer = node.run(run, now);
         if answer.is_err() {
-            self.seen.count(Sight::NoMemory, 1);
+            self.coverage.count(CoverPoint::NoMemory, 1);
         }
         let cells = answer?;
-        witness.executed(self, place, node, run, &cells, before);
-        drop(witness);
+        checker.on_executed(self, place, node, run, &cells, before);
+        drop(checker);
         let messages = mem::take(&mut node.model.published);
         drop(nodes);
         for message in messages {
-            self.published(place, &message.channel, &message.text);
+            self.publish(place, &message.channel, &message.text);
         }
         Ok(cells)
     }
 
     /// Keeps a reply, and returns the earlier ones that may be delivered in its place.
-    pub(crate) fn keep(&self, node: usize, body: &[u8]) -> Vec<Vec<u8>> {
+    pub(crate) fn keep_reply(&self, node: usize, body: &[u8]) -> Vec<Vec<u8>> {
         // An error has no echo, so a client cannot detect that it belongs to another request.
         if !self.plan.has(Fault::Swapped) || body.windows(7).any(|part| part == b"\"error\"") {
             return Vec::new();

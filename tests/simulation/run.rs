@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Failed, Trial};
 
+use super::coverage::{CoverPoint, Coverage};
 use super::explore::{Explored, explore};
 use super::faults::{Fault, Faults};
-use super::plan::{Kind, Limits, Plan, Tooth};
+use super::plan::{Kind, Limits, Plan, SeededFault};
 use super::schedule::play;
-use super::seen::{Seen, Sight};
+use super::seeded_faults;
 use super::shrink::shrink;
-use super::teeth;
 
 /// The arguments of the command.
 struct Arguments {
@@ -47,7 +47,10 @@ impl Arguments {
                 "--clients" => read.limits.clients = Some(value.parse().ok()?),
                 "--rounds" => read.limits.rounds = Some(value.parse().ok()?),
                 "--kind" => read.kinds = [of_name(Kind::ALL, Kind::name, &value)?].into(),
-                "--without" => read.limits.tooth = Some(of_name(Tooth::ALL, Tooth::name, &value)?),
+                "--without" => {
+                    read.limits.seeded_fault =
+                        Some(of_name(SeededFault::ALL, SeededFault::name, &value)?)
+                }
                 "--faults" => read.limits.faults = Some(faults(&value)?),
                 _ => return None,
             }
@@ -70,13 +73,13 @@ fn faults(names: &str) -> Option<Faults> {
 /// How many schedules the tests play for all kinds together, unless `EDGELATCH_SCHEDULES` is set.
 const SCHEDULES: u64 = 12_000;
 /// How many schedules of each kind are enough to reach every event.
-const UNTIL_ALL_CAME_UP: u64 = 4_000;
+const UNTIL_COMPLETE: u64 = 4_000;
 
 /// Runs the tests; with a flag from `USAGE`, explores schedules instead.
 pub(crate) fn main() -> ExitCode {
     let mut flags = std::env::args().skip(1);
     let is_own = |flag: String| USAGE.split_whitespace().any(|word| word == flag);
-    if flags.any(is_own) { explores() } else { tests() }
+    if flags.any(is_own) { run_command() } else { tests() }
 }
 
 /// Lists and runs the tests as any test binary does.
@@ -87,25 +90,25 @@ fn tests() -> ExitCode {
         let test = move || {
             let explored = explore(*kind, Limits::default(), 1, of_each);
             if let Some((seed, what)) = &explored.failed {
-                tell_failure(*kind, Limits::default(), *seed, what);
+                print_failure(*kind, Limits::default(), *seed, what);
             }
             verdict(explored.failed.is_none(), "a promise was broken")
         };
         Trial::test(format!("every_promise_is_kept::{}", kind.name()), test)
     });
-    let all_came_up = Trial::test("everything_comes_up", || {
-        let seen = Seen::default();
+    let complete = Trial::test("everything_comes_up", || {
+        let coverage = Coverage::default();
         for kind in Kind::ALL {
-            seen.add(&explore(*kind, Limits::default(), 1, UNTIL_ALL_CAME_UP).seen);
+            coverage.add(&explore(*kind, Limits::default(), 1, UNTIL_COMPLETE).coverage);
         }
-        tell_seen(&seen);
-        verdict(nothing_is_missing(&seen), "something never came up")
+        print_coverage(&coverage);
+        verdict(is_complete(&coverage), "something never came up")
     });
-    let bites = teeth::all().map(|tooth| {
-        let name = tooth.title();
-        Trial::test(name, move || verdict(tooth.bites(), "the fault was not found"))
+    let is_found = seeded_faults::all().map(|seeded_fault| {
+        let name = seeded_fault.title();
+        Trial::test(name, move || verdict(seeded_fault.is_found(), "the fault was not found"))
     });
-    let trials = keeps.chain([all_came_up]).chain(bites).collect();
+    let trials = keeps.chain([complete]).chain(is_found).collect();
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
 }
 
@@ -119,23 +122,23 @@ fn schedules() -> u64 {
 }
 
 /// `cargo xtask sim`: plays the schedules that the flags select.
-fn explores() -> ExitCode {
+fn run_command() -> ExitCode {
     let Some(arguments) = Arguments::read(std::env::args().skip(1)) else {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
-    let seen = Seen::default();
+    let coverage = Coverage::default();
     let mut failed = 0;
     for kind in &arguments.kinds {
-        let explored = plays(&arguments, *kind);
-        seen.add(&explored.seen);
+        let explored = run_kind(&arguments, *kind);
+        coverage.add(&explored.coverage);
         failed += u32::from(explored.failed.is_some());
     }
-    tell_seen(&seen);
+    print_coverage(&coverage);
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn plays(arguments: &Arguments, kind: Kind) -> Explored {
+fn run_kind(arguments: &Arguments, kind: Kind) -> Explored {
     let Arguments { limits, kinds, seed, schedules, minutes, .. } = arguments;
     #[expect(
         clippy::disallowed_methods,
@@ -150,10 +153,10 @@ fn plays(arguments: &Arguments, kind: Kind) -> Explored {
         && explored.failed.is_none()
     {
         let more = explore(kind, *limits, seed.wrapping_add(explored.played), share);
-        more.seen.add(&explored.seen);
+        more.coverage.add(&explored.coverage);
         explored = Explored { played: explored.played + more.played, ..more };
     }
-    let (played, requests) = (explored.played, explored.seen.of(Sight::Requests));
+    let (played, requests) = (explored.played, explored.coverage.of(CoverPoint::Requests));
     let word = if explored.failed.is_none() { "ok" } else { "FAILED" };
     println!(
         "{} ... {word}: {played} schedules, {:.0} a minute, {:.1} requests in each",
@@ -162,32 +165,33 @@ fn plays(arguments: &Arguments, kind: Kind) -> Explored {
         requests as f64 / played as f64,
     );
     if let Some((seed, what)) = &explored.failed {
-        tell_failure(kind, *limits, *seed, what);
+        print_failure(kind, *limits, *seed, what);
     }
     explored
 }
 
 /// Prints the seed, the smallest schedule that breaks the same promise, and its history.
-fn tell_failure(kind: Kind, limits: Limits, seed: u64, what: &str) {
+fn print_failure(kind: Kind, limits: Limits, seed: u64, what: &str) {
     println!("{what}\n  {}", Plan::draw(seed, kind, &limits).command());
     let smallest = shrink(kind, limits, seed, what);
     println!("the smallest that was found:\n  {}", smallest.command());
     println!("{smallest:?}");
-    play(smallest, true).story.iter().for_each(|line| println!("{line}"));
+    play(smallest, true).trace.iter().for_each(|line| println!("{line}"));
 }
 
-fn tell_seen(seen: &Seen) {
+fn print_coverage(coverage: &Coverage) {
     println!("what came up:");
-    for sight in Sight::ALL {
-        println!("{:>12}  {}", seen.of(*sight), sight.name());
+    for point in CoverPoint::ALL {
+        println!("{:>12}  {}", coverage.of(*point), point.name());
     }
 }
 
 /// Whether every event occurred: an event that never occurs is not tested.
-fn nothing_is_missing(seen: &Seen) -> bool {
-    let missing: Vec<_> = Sight::ALL.iter().filter(|sight| seen.of(**sight) == 0).collect();
-    for sight in &missing {
-        println!("FAILED: no {}", sight.name());
+fn is_complete(coverage: &Coverage) -> bool {
+    let missing: Vec<_> =
+        CoverPoint::ALL.iter().filter(|point| coverage.of(**point) == 0).collect();
+    for point in &missing {
+        println!("FAILED: no {}", point.name());
     }
     missing.is_empty()
 }

@@ -27,7 +27,7 @@ fn smaller(plan: &Plan) -> Vec<Limits> {
         clients: Some(clients),
         rounds: Some(rounds),
         faults: Some(faults),
-        tooth: plan.tooth,
+        seeded_fault: plan.seeded_fault,
     };
     let mut all = Vec::new();
     if clients > 1 {

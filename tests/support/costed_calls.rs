@@ -1,13 +1,13 @@
 //! The calls whose cost is counted and measured: every call in every state of its object, and calls
 //! with as many arguments as they may have.
 
-use edgelatch::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId};
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId};
+use edgelatch_proto::protocol::calls::{
     BatchSize, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls, Member,
     OwnScript, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall, scripts};
-use edgelatch::timing::{GuardMemory, PeerSkew};
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall, scripts};
+use edgelatch_proto::timing::{GuardMemory, PeerSkew};
 
 use crate::calls::{bound, lease, owner, request, token};
 use crate::every_call::{Known, every_call};

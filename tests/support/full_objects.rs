@@ -1,6 +1,6 @@
 //! Objects at their limits, or with many entries to sweep, all under one name.
 
-use edgelatch::protocol::scope::ObjectKind;
+use edgelatch_proto::protocol::scope::ObjectKind;
 
 use crate::calls::{field, owner};
 use crate::every_call::OWNERS;

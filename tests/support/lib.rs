@@ -11,22 +11,22 @@
 #![expect(missing_docs, reason = "for the tests of this repository alone")]
 #![expect(clippy::new_without_default, reason = "what starts a server or a clock has no default")]
 
-pub mod answers;
+pub mod bad_responses;
 pub mod calls;
 pub mod costed_calls;
 pub mod every_call;
 pub mod fake_host;
+pub mod fault_proxy;
+pub mod faults;
 pub mod full_objects;
 pub mod history;
-pub mod mail;
-pub mod misbehaviour;
+pub mod pubsub_capture;
 pub mod random;
 pub mod redis;
-pub mod relay;
 pub mod script_model;
 pub mod servers;
 pub mod slow_machine;
-pub mod stand;
 pub mod streaming;
+pub mod test_env;
 pub mod webdis;
 pub mod work;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::sync::{Arc, Mutex};
 
-use edgelatch::protocol::reply::{Reply, RespValue};
-use edgelatch::protocol::script::{ScriptCall, scripts};
 use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
+use edgelatch_proto::protocol::reply::{Reply, RespValue};
+use edgelatch_proto::protocol::script::{ScriptCall, scripts};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisError, RedisResult, Value};
 
-use super::mail::{Mail, WHOSE};
-use super::script_model::audience::{Audience, Message};
+use super::pubsub_capture::{DATABASE_CHANNEL, PubsubCapture};
+use super::script_model::subscribers::{Message, Subscribers};
 
 /// The token of the gateway in front of a test's Redis. It must not appear in any output.
 pub const TOKEN: &str = "canary-token-0123456789";
@@ -23,7 +23,7 @@ const DUMP: &str = include_str!("dump.lua");
 pub struct Redis {
     gateway: Arc<Gateway>,
     connection: MultiplexedConnection,
-    mail: Arc<Mutex<Mail>>,
+    capture: Arc<Mutex<PubsubCapture>>,
     /// Channels that it subscribes to, besides the pattern for all.
     channels: Vec<String>,
     /// The database to use, if several values share the connection.
@@ -74,22 +74,22 @@ impl Redis {
         let config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
         let gateway = Gateway::start(config).await.unwrap();
         let client = Client::open(url(&gateway)).unwrap();
-        let mail = Arc::new(Mutex::new(Mail::default()));
-        let inbox = Arc::clone(&mail);
-        let config = patient().set_push_sender(move |push| inbox.lock().unwrap().arrives(push));
+        let capture = Arc::new(Mutex::new(PubsubCapture::default()));
+        let inbox = Arc::clone(&capture);
+        let config = patient().set_push_sender(move |push| inbox.lock().unwrap().on_push(push));
         let mut connection =
             client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
         connection.psubscribe("*").await.unwrap();
         let gateway = Arc::new(gateway);
-        Self { gateway, connection, mail, channels: Vec::new(), database: None, dump_sha1: None }
+        Self { gateway, connection, capture, channels: Vec::new(), database: None, dump_sha1: None }
     }
 
     /// The same server, limited to one of its databases, so that tests can share it.
     pub fn beside(&self, database: usize) -> Self {
         let (gateway, connection) = (self.gateway.clone(), self.connection.clone());
-        let (mail, channels) = (self.mail.clone(), self.channels.clone());
+        let (capture, channels) = (self.capture.clone(), self.channels.clone());
         let (database, dump_sha1) = (Some(database), self.dump_sha1.clone());
-        Self { gateway, connection, mail, channels, database, dump_sha1 }
+        Self { gateway, connection, capture, channels, database, dump_sha1 }
     }
 
     /// Loads all scripts, so that each call takes a single request.
@@ -111,8 +111,8 @@ impl Redis {
     }
 
     /// The subscriptions of this connection.
-    pub fn audience(&self) -> Audience {
-        Audience::EverythingAnd(self.channels.clone())
+    pub fn subscribers(&self) -> Subscribers {
+        Subscribers::PatternAnd(self.channels.clone())
     }
 
     /// The gateway in front of it.
@@ -191,7 +191,7 @@ impl Redis {
     /// A transaction in its database whose publications are recorded as its own.
     fn own_pipe(&self) -> redis::Pipeline {
         let mut pipe = self.pipe();
-        pipe.cmd("PUBLISH").arg(WHOSE).arg(self.place()).ignore();
+        pipe.cmd("PUBLISH").arg(DATABASE_CHANNEL).arg(self.place()).ignore();
         pipe
     }
 
@@ -207,7 +207,7 @@ impl Redis {
         let (began, cells, (ended, keys)): (_, Vec<Value>, (_, Vec<Vec<Value>>)) =
             pipe.query_async(&mut self.connection.clone()).await?;
         // Redis sends the messages of a command before the reply to the next one.
-        let published = self.mail.lock().unwrap().take(self.place());
+        let published = self.capture.lock().unwrap().take(self.place());
         let cells = cells.into_iter().map(cell).collect::<Result<_, _>>()?;
         let keys = keys.into_iter().map(stored).collect();
         Ok(Watched { began: millis(began), ended, cells, keys, published })
@@ -229,7 +229,7 @@ impl Redis {
         // Messages arrive on the same connection, so all earlier ones have arrived after this
         // reply.
         self.ask::<String>(&["PING"]).await;
-        let published = self.mail.lock().unwrap().take(self.place());
+        let published = self.capture.lock().unwrap().take(self.place());
         published.into_iter().map(|message| (message.channel, message.text)).collect()
     }
 

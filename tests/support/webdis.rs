@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
-use edgelatch::protocol::gateway::Gateway;
+use edgelatch_proto::protocol::gateway::Gateway;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
 use super::redis::Redis;
-use super::stand::until;
+use super::test_env::until;
 
 /// The credentials that its configuration requires.
 pub const CREDENTIALS: &str = "edge:s3cret:word";

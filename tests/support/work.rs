@@ -1,6 +1,6 @@
 //! The work of a script, as numbers that no other load on the machine changes.
 
-use edgelatch::protocol::script::{Script, ScriptCall};
+use edgelatch_proto::protocol::script::{Script, ScriptCall};
 use redis::Value;
 
 use crate::every_call::Known;

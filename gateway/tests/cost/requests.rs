@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_gateway::{ScopeKeys, ScopedNames, ScopedToken};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     BatchSize, FairCalls, FairSettings, GroupCalls, LockCalls, Member, PermitCalls, Target,
 };
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::PeerSkew;
-use edgelatch_gateway::{ScopeKeys, ScopedNames, ScopedToken};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::timing::PeerSkew;
 use serde_json::json;
 use test_support::calls::{owner, request};
 

@@ -5,13 +5,13 @@ use reqwest::{Method, RequestBuilder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::support::{Stand, TOKEN, TestClient, answer, header};
+use crate::support::{TOKEN, TestClient, TestEnv, answer, header};
 
 const REFUSED: &str = r#"{"error":"WRONGPASS invalid or missing auth token"}"#;
 
 #[tokio::test]
 async fn without_the_token_nothing_happens() {
-    let Stand { client, gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway, redis: _redis } = TestEnv::new().await;
     let stranger = TestClient::new(&format!("http://{}", gateway.address()), "the-token-of-test");
     let refused = (401, REFUSED.to_owned());
     for (path, body) in [
@@ -41,7 +41,7 @@ async fn without_the_token_nothing_happens() {
 
 #[tokio::test]
 async fn a_wrong_token_is_refused_before_the_body_arrives() {
-    let Stand { gateway, client: _client, redis: _redis } = Stand::new().await;
+    let TestEnv { gateway, client: _client, redis: _redis } = TestEnv::new().await;
     let mut stream = TcpStream::connect(gateway.address()).await.unwrap();
     let head =
         "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer no\r\nContent-Length: 9\r\n\r\n";
@@ -55,8 +55,8 @@ async fn a_wrong_token_is_refused_before_the_body_arrives() {
 async fn each_of_several_tokens_opens_the_gateway() {
     let both = ["the-first-of-two", "the-second-of-two"];
     let tokens = edgelatch_gateway::Tokens::new(both).unwrap();
-    let Stand { gateway, client, redis: _redis } =
-        Stand::with(|config| config.tokens = tokens).await;
+    let TestEnv { gateway, client, redis: _redis } =
+        TestEnv::with(|config| config.tokens = tokens).await;
     let url = format!("http://{}", gateway.address());
     for token in both {
         assert_eq!(TestClient::new(&url, token).command(r#"["PING"]"#).await.0, 200);
@@ -75,7 +75,7 @@ fn preflight(client: &TestClient, origin: &str) -> RequestBuilder {
 #[tokio::test]
 async fn a_page_of_an_allowed_origin_may_call() {
     let origin = "https://app.example";
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::with(|config| {
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::with(|config| {
         config.origins = vec![origin.parse().unwrap(), "http://localhost:1".parse().unwrap()];
     })
     .await;
@@ -105,11 +105,11 @@ async fn a_page_of_an_allowed_origin_may_call() {
 
 #[tokio::test]
 async fn a_page_of_another_origin_may_not() {
-    let with_list = Stand::with(|config| {
+    let with_list = TestEnv::with(|config| {
         config.origins = vec!["https://app.example".parse().unwrap()];
     })
     .await;
-    let without = Stand::new().await;
+    let without = TestEnv::new().await;
     for client in [&with_list.client, &without.client] {
         for origin in ["https://evil.example", "null", "https://app.example.evil.example"] {
             let response = preflight(client, origin).send().await.unwrap();

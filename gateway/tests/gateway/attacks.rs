@@ -3,15 +3,15 @@
 
 use std::io;
 
-use edgelatch::protocol::script::{Script, scripts};
 use edgelatch_gateway::Right;
+use edgelatch_proto::protocol::script::{Script, scripts};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::breaches::{OWNER, REQUEST, Scene, latch, run, taking};
 use crate::scopes::{now, with_claims};
-use crate::support::{Stand, TOKEN};
+use crate::support::{TOKEN, TestEnv};
 
 /// The owner of the attacked client.
 const VICTIM: &str = "02020202-0202-8202-8202-020202020202:1";
@@ -233,7 +233,7 @@ async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
 /// request. The attacker of `http_attacker/` found it.
 #[tokio::test]
 async fn what_stands_behind_an_ambiguous_request_is_no_request() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let head = |length: usize, more: &str| {
         let common = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n");
         format!("{common}{more}Content-Length: {length}\r\n\r\n")
@@ -245,13 +245,13 @@ async fn what_stands_behind_an_ambiguous_request_is_no_request() {
         head(0, &format!("Transfer-Encoding: {encoding}\r\n")).replace("Content-Length: 0\r\n", "")
     };
     for head in [ambiguous, unambiguous("chunked, chunked"), unambiguous("gzip, chunked")] {
-        let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+        let mut stream = TcpStream::connect(env.gateway.address()).await.unwrap();
         stream.write_all((head.clone() + &body).as_bytes()).await.unwrap();
         let mut answer = String::new();
         // A connection that the gateway closes with unread bytes may be reset.
         let _: io::Result<usize> = stream.read_to_string(&mut answer).await;
         assert!(answer.matches("HTTP/1.1").count() <= 1, "{head}: {answer}");
-        let smuggled = stand.client.command(r#"["EXISTS","smuggled"]"#).await;
+        let smuggled = env.client.command(r#"["EXISTS","smuggled"]"#).await;
         assert_eq!(smuggled.1, r#"{"result":0}"#, "{head}");
     }
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::script::{Script, scripts};
 use edgelatch_gateway::Right;
+use edgelatch_proto::protocol::script::{Script, scripts};
 use redis::aio::MultiplexedConnection;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::scopes::{now, scoped, with_scopes};
-use crate::support::{Stand, TestClient, answer};
+use crate::support::{TestClient, TestEnv, answer};
 
 pub(crate) const OWNER: &str = "01010101-0101-8101-8101-010101010101:1";
 pub(crate) const REQUEST: &str = "00000000000000ff";
 
 /// A gateway, a client with a scoped token, and other clients' locks in Redis.
 pub(crate) struct Scene {
-    stand: Stand,
+    env: TestEnv,
     pub(crate) client: TestClient,
     pub(crate) redis: MultiplexedConnection,
 }
@@ -32,10 +32,10 @@ impl Scene {
     }
 
     pub(crate) async fn with_token(token: &str) -> Self {
-        let stand = Stand::with(with_scopes).await;
-        let url = format!("http://{}", stand.gateway.address());
+        let env = TestEnv::with(with_scopes).await;
+        let url = format!("http://{}", env.gateway.address());
         let client = TestClient::new(&url, token);
-        let mut redis = stand.redis.connect().await;
+        let mut redis = env.redis.connect().await;
         learn(&mut redis).await;
         for command in [
             &["HSET", "theirs", "01010101-0101-4101-8101-010101010101:1", "1"][..],
@@ -45,7 +45,7 @@ impl Scene {
         ] {
             redis::cmd(command[0]).arg(&command[1..]).exec_async(&mut redis).await.unwrap();
         }
-        Self { stand, client, redis }
+        Self { env, client, redis }
     }
 
     /// Returns every key and its value.
@@ -229,7 +229,7 @@ async fn other_paths_and_channels_are_closed() {
         assert!(body.starts_with(r#"{"error":"NOPERM "#), "{body}");
     }
     assert_eq!(scene.keyspace().await, before);
-    let channels = scene.stand.client.command(r#"["PUBSUB","CHANNELS"]"#).await;
+    let channels = scene.env.client.command(r#"["PUBSUB","CHANNELS"]"#).await;
     assert_eq!(channels.1, r#"{"result":[]}"#);
 }
 

@@ -2,11 +2,11 @@
 
 use reqwest::Method;
 
-use crate::support::{Stand, TestClient, answer, header};
+use crate::support::{TestClient, TestEnv, answer, header};
 
 #[tokio::test]
 async fn a_command_and_its_result() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (command, result) in [
         (r#"["SET","k","v","EX",100]"#, r#"{"result":"OK"}"#),
         (r#"["get","k"]"#, r#"{"result":"v"}"#),
@@ -24,7 +24,7 @@ async fn a_command_and_its_result() {
 
 #[tokio::test]
 async fn the_content_type_and_the_sync_token_make_no_difference() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for kind in ["text/plain", "application/json; charset=utf-8", "nonsense"] {
         let request = client
             .request(Method::POST, "/")
@@ -37,7 +37,7 @@ async fn the_content_type_and_the_sync_token_make_no_difference() {
 
 #[tokio::test]
 async fn integers_of_64_bits_stay_exact_both_ways() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let (_, result) = client.command(r#"["INCRBY","n",9007199254740993]"#).await;
     assert_eq!(result, r#"{"result":9007199254740993}"#);
     let (_, result) = client.command(r#"["INCRBY","m","9223372036854775807"]"#).await;
@@ -48,7 +48,7 @@ async fn integers_of_64_bits_stay_exact_both_ways() {
 
 #[tokio::test]
 async fn an_error_of_redis_keeps_its_whole_text() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
     for (command, error) in [
         (
@@ -73,7 +73,7 @@ async fn an_error_of_redis_keeps_its_whole_text() {
 
 #[tokio::test]
 async fn a_shebang_for_upstash_reaches_redis_unchanged() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let script = r##"["EVAL","#!lua flags=allow-key-locking\nreturn 1",0]"##;
     let (status, body) = client.command(script).await;
     assert_eq!(status, 400);
@@ -82,7 +82,7 @@ async fn a_shebang_for_upstash_reaches_redis_unchanged() {
 
 #[tokio::test]
 async fn a_scripts_reply_keeps_its_shape_in_both_encodings() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let mixed = r#"["EVAL","return {1,'a',false,{2,'x'},redis.status_reply('OK')}",0]"#;
     assert_eq!(
         client.command(mixed).await,
@@ -100,7 +100,7 @@ async fn a_scripts_reply_keeps_its_shape_in_both_encodings() {
 
 #[tokio::test]
 async fn bytes_that_are_no_text_survive_in_base64_only() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let bytes = r#"["EVAL","return '\\255\\254'",0]"#;
     assert_eq!(client.command(bytes).await, (200, "{\"result\":\"\u{fffd}\u{fffd}\"}".to_owned()));
     assert_eq!(client.base64("/", bytes).await, (200, r#"{"result":"//4="}"#.to_owned()));
@@ -117,7 +117,7 @@ async fn bytes_that_are_no_text_survive_in_base64_only() {
 
 #[tokio::test]
 async fn what_would_reach_into_other_requests_is_refused() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for command in [
         r#"["BLPOP","k",0]"#,
         r#"["subscribe","ch"]"#,
@@ -151,7 +151,7 @@ async fn what_would_reach_into_other_requests_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_is_no_command_is_refused_and_not_repeated() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for body in ["", "{}", "null", "[]", "[\"SET\",\"secret\"", "[[\"PING\"]]", "[{\"secret\":1}]"]
     {
         let (status, answer) = client.command(body).await;
@@ -176,7 +176,7 @@ async fn resp2(client: &TestClient, path: &str, body: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn in_resp2_an_answer_is_what_redis_says_over_tcp() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (command, status, text) in [
         (r#"["SET","k","v"]"#, 200, "+OK\r\n"),
         (r#"["GET","k"]"#, 200, "$1\r\nv\r\n"),
@@ -202,7 +202,7 @@ async fn in_resp2_an_answer_is_what_redis_says_over_tcp() {
 
 #[tokio::test]
 async fn a_format_that_is_none_is_refused() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (format, encoding, expected) in
         [("resp3", "", 400), ("resp2", "base64", 400), ("json", "base64", 200)]
     {
@@ -217,7 +217,7 @@ async fn a_format_that_is_none_is_refused() {
 
 #[tokio::test]
 async fn each_answer_of_redis_has_a_sync_token_of_its_own() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let mut seen = std::collections::BTreeSet::new();
     let requests = [
         (Method::POST, "/", r#"["SET","k","v"]"#),
@@ -240,7 +240,7 @@ async fn each_answer_of_redis_has_a_sync_token_of_its_own() {
 
 #[tokio::test]
 async fn other_methods_are_answered_in_json() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let wrong = (405, r#"{"error":"ERR the gateway does not know this method here"}"#.to_owned());
     assert_eq!(answer(client.request(Method::GET, "/pipeline")).await, wrong);
     let health = (200, r#"{"ok":true}"#.to_owned());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::script::scripts;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,7 +14,7 @@ use crate::breaches::{REQUEST, latch, learn, run, taking};
 use crate::lost::peers;
 use crate::peer::{Does, Peer};
 use crate::scopes::{now, with_claims, with_scopes};
-use crate::support::{AT_MOST, Stand, TestClient, gateway, until};
+use crate::support::{TIME_LIMIT, TestClient, TestEnv, gateway, until};
 
 /// How long the gateway accepts a token after its `exp`, in seconds.
 const LEEWAY: u64 = 30;
@@ -34,22 +34,22 @@ async fn until_ended(ends: u64) {
 
 /// Sends the head of a request, and returns when the gateway sends `100 Continue`: it has checked
 /// the token by then.
-async fn admitted(stand: &Stand, token: &str, length: usize) -> Option<TcpStream> {
-    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+async fn admitted(env: &TestEnv, token: &str, length: usize) -> Option<TcpStream> {
+    let mut stream = TcpStream::connect(env.gateway.address()).await.unwrap();
     let head = format!(
         "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nExpect: 100-continue\r\n\
          Connection: close\r\nContent-Length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut start = [0; 25];
-    timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+    timeout(TIME_LIMIT, stream.read_exact(&mut start)).await.unwrap().unwrap();
     (&start == b"HTTP/1.1 100 Continue\r\n\r\n").then_some(stream)
 }
 
 #[tokio::test]
 async fn a_body_that_ends_after_its_token_has_no_effect() {
-    let stand = Stand::with(with_scopes).await;
-    let mut redis = stand.redis.connect().await;
+    let env = TestEnv::with(with_scopes).await;
+    let mut redis = env.redis.connect().await;
     learn(&mut redis).await;
     let latch = latch("app:a");
     let keys = [latch.as_str(), "app:a", "redisson_lock_token:{app:a}"];
@@ -57,7 +57,7 @@ async fn a_body_that_ends_after_its_token_has_no_effect() {
     // On a machine that is too slow for one token the test tries another.
     let (mut stream, ends) = until(async || {
         let (token, ends) = ending();
-        Some((admitted(&stand, &token, body.len()).await?, ends))
+        Some((admitted(&env, &token, body.len()).await?, ends))
     })
     .await;
     let (first, last) = body.split_at(body.len() - 1);
@@ -67,7 +67,7 @@ async fn a_body_that_ends_after_its_token_has_no_effect() {
     until_ended(ends).await;
     stream.write_all(last.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    timeout(AT_MOST, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    timeout(TIME_LIMIT, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("has expired"), "{answer}");
     let exists: u32 = redis::cmd("EXISTS").arg("app:a").query_async(&mut redis).await.unwrap();
     assert_eq!(exists, 0);

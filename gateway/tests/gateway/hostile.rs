@@ -2,11 +2,11 @@
 
 use reqwest::Method;
 
-use crate::support::{Stand, answer};
+use crate::support::{TestEnv, answer};
 
 #[tokio::test]
 async fn no_json_breaks_the_gateway_or_does_anything_by_half() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let deep =
         |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
     let surrogate = r#"["SET","\ud800\ud800","v"]"#;
@@ -52,7 +52,7 @@ async fn no_json_breaks_the_gateway_or_does_anything_by_half() {
 
 #[tokio::test]
 async fn numbers_and_zero_bytes_arrive_as_they_are() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let digits = "9".repeat(10_000);
     assert_eq!(client.command(&format!(r#"["SET","k",{digits}]"#)).await.0, 200);
     assert_eq!(client.command(r#"["GET","k"]"#).await.1, format!(r#"{{"result":"{digits}"}}"#));

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::client_limits::assert_told;
 use crate::scopes::{scoped, with_scopes};
-use crate::support::{AT_MOST, Stand, Stream, TOKEN, TestClient, answer, until_blocked};
+use crate::support::{Stream, TIME_LIMIT, TOKEN, TestClient, TestEnv, answer, until_blocked};
 
 /// Sends these headers and this body, and reads until the gateway closes the connection.
 async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
@@ -20,14 +20,14 @@ async fn raw(address: SocketAddr, headers: &str, body: &str) -> String {
         format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n");
     stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    timeout(AT_MOST, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+    timeout(TIME_LIMIT, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
     String::from_utf8(answer).unwrap()
 }
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
-    let Stand { gateway, client, redis: _redis } =
-        Stand::with(|config| config.body_limit = 64).await;
+    let TestEnv { gateway, client, redis: _redis } =
+        TestEnv::with(|config| config.body_limit = 64).await;
     let fits = format!(r#"["SET","k","{}"]"#, "x".repeat(50));
     assert_eq!(fits.len(), 64);
     assert_eq!(client.command(&fits).await.0, 200);
@@ -49,8 +49,8 @@ async fn a_body_beyond_the_limit_is_refused() {
 /// client lost the response.
 #[tokio::test]
 async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
-    let stand = Stand::with(|config| config.body_limit = 2 << 20).await;
-    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    let env = TestEnv::with(|config| config.body_limit = 2 << 20).await;
+    let mut stream = TcpStream::connect(env.gateway.address()).await.unwrap();
     let head = |headers: &str| {
         format!("POST /echo HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n")
     };
@@ -65,7 +65,7 @@ async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
     let talking = async {
         tokio::join!(writer.write_all(sent.as_bytes()), reader.read_to_string(&mut answers))
     };
-    let (written, read) = timeout(AT_MOST, talking).await.unwrap();
+    let (written, read) = timeout(TIME_LIMIT, talking).await.unwrap();
     assert!(written.is_ok() && read.is_ok(), "{written:?} {read:?}");
     assert_eq!(answers.matches("HTTP/1.1 413").count(), 2, "{answers}");
     assert!(answers.ends_with(r#"{"result":"ok"}"#), "{answers}");
@@ -73,7 +73,7 @@ async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
 
 #[tokio::test]
 async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
-    let Stand { gateway, client, redis: _redis } = Stand::with(with_scopes).await;
+    let TestEnv { gateway, client, redis: _redis } = TestEnv::with(with_scopes).await;
     let command = |bytes| format!(r#"["SET","k","{}"]"#, "x".repeat(bytes));
     assert_eq!(client.command(&command(9_900_000)).await.0, 200);
     let in_path = client.request(Method::POST, "/set/k").body("x".repeat(1_100_000));
@@ -88,8 +88,8 @@ async fn a_value_that_upstash_takes_passes_unless_the_token_is_scoped() {
 
 #[tokio::test]
 async fn a_body_that_does_not_arrive_frees_its_connection() {
-    let Stand { gateway, client: _client, redis } =
-        Stand::with(|config| config.request_time = Duration::from_millis(50)).await;
+    let TestEnv { gateway, client: _client, redis } =
+        TestEnv::with(|config| config.request_time = Duration::from_millis(50)).await;
     let answer = raw(gateway.address(), "Content-Length: 20\r\n", r#"["SET","k""#).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.contains("did not arrive in time"), "{answer}");
@@ -101,7 +101,7 @@ async fn a_body_that_does_not_arrive_frees_its_connection() {
 
 #[tokio::test]
 async fn a_command_that_waits_keeps_nobody_else_waiting() {
-    let Stand { client, redis, gateway: _gateway } = Stand::new().await;
+    let TestEnv { client, redis, gateway: _gateway } = TestEnv::new().await;
     let waiting = tokio::spawn({
         let client = client.clone();
         async move { client.command(r#"["WAIT",1,10000]"#).await }
@@ -114,8 +114,8 @@ async fn a_command_that_waits_keeps_nobody_else_waiting() {
 
 #[tokio::test]
 async fn no_more_streams_than_the_limit_are_open_at_once() {
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.stream_limit = 1).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.stream_limit = 1).await;
     let open = || client.request(Method::POST, "/subscribe/ch");
     let mut first = Stream::open(open()).await;
     first.reach("data: subscribe,ch,1\n\n").await;
@@ -130,8 +130,8 @@ async fn no_more_streams_than_the_limit_are_open_at_once() {
 
 #[tokio::test]
 async fn a_pipeline_beyond_the_limit_is_refused_whole() {
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.pipeline_limit = 2).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.pipeline_limit = 2).await;
     let refused = r#"{"error":"ERR more commands than one request may hold"}"#;
     for path in ["/pipeline", "/multi-exec"] {
         let three = r#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#;
@@ -145,8 +145,8 @@ async fn a_pipeline_beyond_the_limit_is_refused_whole() {
 /// number was checked.
 #[tokio::test]
 async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.pipeline_limit = 2).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.pipeline_limit = 2).await;
     for path in ["/pipeline", "/multi-exec"] {
         // Nothing is read behind the command that is one too many.
         for (commands, status) in
@@ -159,7 +159,7 @@ async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
 
 #[tokio::test]
 async fn what_deletes_everything_is_refused_until_it_is_allowed() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     client.command(r#"["SET","k","v"]"#).await;
     for (path, body) in [
         ("/", r#"["FLUSHALL"]"#),
@@ -173,8 +173,8 @@ async fn what_deletes_everything_is_refused_until_it_is_allowed() {
         assert!(body.contains(r#"{"error":"ERR the gateway does not allow "#), "{body}");
     }
     assert_eq!(client.command(r#"["GET","k"]"#).await.1, r#"{"result":"v"}"#);
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.allowed = vec!["FLUSHALL".parse().unwrap()]).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.allowed = vec!["FLUSHALL".parse().unwrap()]).await;
     assert_eq!(client.command(r#"["FLUSHALL"]"#).await.0, 200);
     assert_eq!(client.command(r#"["FLUSHDB"]"#).await.0, 400);
 }

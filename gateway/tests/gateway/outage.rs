@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::support::{Redis, Stand, TOKEN, TestClient, answer, gateway, until};
+use crate::support::{Redis, TOKEN, TestClient, TestEnv, answer, gateway, until};
 
 /// Whether an error reports an unknown result: without a code of Redis, and without a word of the
 /// command.
@@ -12,7 +12,7 @@ fn says_unknown(body: &str) -> bool {
 
 #[tokio::test]
 async fn a_gateway_waits_for_its_redis_and_survives_its_restart() {
-    let Stand { client, mut redis, gateway: _gateway } = Stand::new().await;
+    let TestEnv { client, mut redis, gateway: _gateway } = TestEnv::new().await;
     for _ in 0..2 {
         redis.kill().await;
         let (status, body) = client.command(r#"["SET","secret","secret"]"#).await;

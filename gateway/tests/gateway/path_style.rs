@@ -4,7 +4,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
 
 use crate::scopes::{scoped, with_scopes};
-use crate::support::{Stand, TOKEN, TestClient, answer, header};
+use crate::support::{TOKEN, TestClient, TestEnv, answer, header};
 use edgelatch_gateway::Right;
 
 const OK: &str = r#"{"result":"OK"}"#;
@@ -19,7 +19,7 @@ fn ok(body: &str) -> (u16, String) {
 
 #[tokio::test]
 async fn the_examples_of_upstash_work() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (address, body) in [
         ("/set/foo/bar", OK),
         ("/set/foo/bar/EX/100", OK),
@@ -48,7 +48,7 @@ async fn the_examples_of_upstash_work() {
 
 #[tokio::test]
 async fn a_body_is_the_last_argument_and_the_query_holds_options() {
-    let Stand { client, redis, gateway: _gateway } = Stand::new().await;
+    let TestEnv { client, redis, gateway: _gateway } = TestEnv::new().await;
     let value = [&b"{\"a\": [1]}\r\n\0\xff\xfe"[..], &[b'x'; 5000]].concat();
     for method in [Method::POST, Method::PUT] {
         let set = client.request(method, "/set/k?EX=100&_token=ignored").body(value.clone());
@@ -71,7 +71,7 @@ async fn a_body_is_the_last_argument_and_the_query_holds_options() {
 
 #[tokio::test]
 async fn the_answer_to_head_is_that_to_get_without_its_body() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     assert_eq!(answer(client.request(Method::HEAD, "/set/k/v")).await, ok(""));
     assert_eq!(get(&client, "/get/k").await, ok(r#"{"result":"v"}"#));
     assert_eq!(answer(client.request(Method::HEAD, "/lpush/k/v")).await.0, 400);
@@ -83,7 +83,7 @@ async fn the_answer_to_head_is_that_to_get_without_its_body() {
 
 #[tokio::test]
 async fn other_paths_keep_their_meaning() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (method, address, status) in [
         (Method::GET, "/", 405),
         (Method::PUT, "/", 405),
@@ -107,8 +107,8 @@ async fn other_paths_keep_their_meaning() {
 
 #[tokio::test]
 async fn what_is_refused_in_a_body_is_refused_in_an_address() {
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.body_limit = 64).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.body_limit = 64).await;
     assert_eq!(get(&client, "/set/k/v").await, ok(OK));
     for address in [
         "/FlushAll",
@@ -139,7 +139,7 @@ async fn what_is_refused_in_a_body_is_refused_in_an_address() {
 
 #[tokio::test]
 async fn a_token_may_stand_in_the_address_where_no_header_has_one() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let bare = |method, address: &str| client.bare(method, address);
     let get = |address: String| answer(bare(Method::GET, &address));
     assert_eq!(get(format!("/set/k/v?_token={TOKEN}&EX=100")).await, ok(OK));
@@ -168,7 +168,7 @@ async fn a_token_may_stand_in_the_address_where_no_header_has_one() {
 
 #[tokio::test]
 async fn a_scoped_token_opens_nothing_by_the_address() {
-    let Stand { client, gateway, redis: _redis } = Stand::with(with_scopes).await;
+    let TestEnv { client, gateway, redis: _redis } = TestEnv::with(with_scopes).await;
     let every_right =
         [Right::Hold, Right::Count, Right::Manage, Right::Guard, Right::Force, Right::Majority];
     let token = scoped(&every_right);
@@ -198,8 +198,8 @@ fn of_page(request: RequestBuilder, site: &str, origin: &str) -> RequestBuilder 
 #[tokio::test]
 async fn a_page_on_another_origin_changes_nothing_by_a_simple_request() {
     let allowed = "https://app.example";
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.origins = vec![allowed.parse().unwrap()]).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.origins = vec![allowed.parse().unwrap()]).await;
     let in_address = [
         (Method::GET, format!("/set/k/v?_token={TOKEN}"), ""),
         (Method::HEAD, format!("/set/k/v?_token={TOKEN}"), ""),

@@ -10,11 +10,11 @@ use crate::client_limits::{inspecting, of_user};
 use crate::lost::peers;
 use crate::peer::{Does, Peer};
 use crate::scopes::with_scopes;
-use crate::support::{Redis, Stand, TOKEN, TestClient, gateway, until};
+use crate::support::{Redis, TOKEN, TestClient, TestEnv, gateway, until};
 
 #[tokio::test]
 async fn a_pipeline_answers_each_command_in_its_place() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let body = r#"[["SET","k","v"],["INCR","k"],["BLPOP","k",0],["GET","k"],["WAIT",1,1]]"#;
     let expected = concat!(
         r#"[{"result":"OK"},{"error":"ERR value is not an integer or out of range"},"#,
@@ -30,7 +30,7 @@ async fn a_pipeline_answers_each_command_in_its_place() {
 
 #[tokio::test]
 async fn a_malformed_pipeline_has_no_effect_at_all() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for path in ["/pipeline", "/multi-exec"] {
         for body in [
             r#"[["SET","k","v"],"PING"]"#,
@@ -46,7 +46,7 @@ async fn a_malformed_pipeline_has_no_effect_at_all() {
 
 #[tokio::test]
 async fn a_transaction_with_a_failing_command_keeps_the_others() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let body = r#"[["SET","k","v"],["INCR","k"],["GET","k"]]"#;
     let expected = concat!(
         r#"[{"result":"OK"},{"error":"ERR value is not an integer or out of range"},"#,
@@ -62,7 +62,7 @@ async fn a_transaction_with_a_failing_command_keeps_the_others() {
 
 #[tokio::test]
 async fn a_transaction_that_cannot_be_queued_is_discarded_whole() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let wrong = r#"[["SET","k","v"],["SET","k"],["NOSUCH"]]"#;
     let expected = r#"{"error":"ERR wrong number of arguments for 'set' command"}"#;
     assert_eq!(client.post("/multi-exec", wrong).await, (400, expected.to_owned()));
@@ -89,7 +89,7 @@ async fn a_transaction_that_redis_did_not_begin_may_have_been_executed() {
 
 #[tokio::test]
 async fn nobody_gets_between_the_commands_of_a_transaction() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let transactions = join_all(
         (0..100).map(|_| client.post("/multi-exec", r#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#)),
     );

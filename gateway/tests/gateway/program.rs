@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::scopes::KEY;
-use crate::support::{AT_MOST, Redis, Stream, TOKEN, TestClient, until};
+use crate::support::{Redis, Stream, TIME_LIMIT, TOKEN, TestClient, until};
 
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"));
@@ -42,7 +42,7 @@ impl Running {
                 lines.push(rest.next_line().await.unwrap().unwrap());
             }
         };
-        timeout(AT_MOST, reading).await.unwrap();
+        timeout(TIME_LIMIT, reading).await.unwrap();
         Self { child, lines, rest }
     }
 
@@ -84,7 +84,7 @@ impl Running {
             log.read_to_string(&mut said).await.unwrap();
             self.child.wait().await.unwrap()
         };
-        let status = timeout(AT_MOST, ending).await.unwrap();
+        let status = timeout(TIME_LIMIT, ending).await.unwrap();
         (status.code(), said)
     }
 }
@@ -169,7 +169,7 @@ async fn without_a_token_it_does_not_start() {
         &["--redis", url, "--token", token, "--allow-origin", "*"],
         &["--redis", url, "--dev"],
     ] {
-        let output = timeout(AT_MOST, program(args).output()).await.unwrap().unwrap();
+        let output = timeout(TIME_LIMIT, program(args).output()).await.unwrap().unwrap();
         assert!(!output.status.success(), "{args:?}");
         assert!(output.stdout.is_empty(), "{args:?}");
         let log = String::from_utf8(output.stderr).unwrap();
@@ -183,7 +183,7 @@ async fn a_token_that_could_be_guessed_is_refused_and_not_repeated() {
     let file = key_file("guessable\n");
     let in_file = ["--dev", "--token-file", file.path().to_str().unwrap()];
     for args in [&["--dev", "--token", "guessable"][..], &in_file] {
-        let output = timeout(AT_MOST, program(args).output()).await.unwrap().unwrap();
+        let output = timeout(TIME_LIMIT, program(args).output()).await.unwrap().unwrap();
         let log = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && output.stdout.is_empty(), "{args:?}");
         assert!(log.contains("16 characters") && !log.contains("guessable"), "{log}");
@@ -254,7 +254,7 @@ async fn a_redis_that_does_not_answer_is_named_without_its_password() {
         command.env("EDGELATCH_LOG", "info");
         let mut running = Running::start(command).await;
         let mut log = BufReader::new(running.child.stderr.take().unwrap()).lines();
-        let line = timeout(AT_MOST, log.next_line()).await.unwrap().unwrap().unwrap();
+        let line = timeout(TIME_LIMIT, log.next_line()).await.unwrap().unwrap().unwrap();
         assert!(line.contains("Redis does not reply at ") && line.ends_with(named), "{line}");
         assert!(!line.contains("secret"), "{line}");
     }

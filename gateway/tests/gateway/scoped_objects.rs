@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::Gateway;
+use edgelatch::client::{
+    AcquireOptions, Client, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::transport::Reqwest;
 
 use edgelatch_gateway::Right;
 
 use crate::scopes::{scoped, with_scopes};
-use crate::support::Stand;
+use crate::support::TestEnv;
 
 pub(crate) type NativeClient = Client<Reqwest, TokioHost>;
 pub(crate) type NativeLock = Lock<Reqwest, TokioHost>;
 
-fn client(stand: &Stand, rights: &[Right]) -> NativeClient {
-    let url = format!("http://{}", stand.gateway.address());
+fn client(env: &TestEnv, rights: &[Right]) -> NativeClient {
+    let url = format!("http://{}", env.gateway.address());
     Client::connect(Gateway::upstash(&url, &scoped(rights)).unwrap())
 }
 
@@ -52,8 +52,8 @@ pub(crate) fn kinds(client: &NativeClient) -> Vec<(&'static str, NativeLock)> {
 
 #[tokio::test]
 async fn every_kind_of_lock_is_taken_waited_for_and_let_go() {
-    let stand = Stand::with(with_scopes).await;
-    let (one, another) = (client(&stand, &[Right::Hold]), client(&stand, &[Right::Hold]));
+    let env = TestEnv::with(with_scopes).await;
+    let (one, another) = (client(&env, &[Right::Hold]), client(&env, &[Right::Hold]));
     for ((kind, lock), (_, rival)) in kinds(&one).iter().zip(&kinds(&another)) {
         let lease = lock.acquire().await.unwrap();
         assert!(rival.try_acquire().await.unwrap().is_none(), "{kind}");
@@ -70,14 +70,14 @@ async fn every_kind_of_lock_is_taken_waited_for_and_let_go() {
 
 #[tokio::test]
 async fn readers_share_and_a_writer_reads_on() {
-    let stand = Stand::with(with_scopes).await;
-    let owner = client(&stand, &[Right::Hold]).owner();
+    let env = TestEnv::with(with_scopes).await;
+    let owner = client(&env, &[Right::Hold]).owner();
     let shelf = owner.read_write_lock("app:shelf", Default::default()).unwrap();
     let write = shelf.write().acquire().await.unwrap();
     let read = shelf.read().acquire().await.unwrap();
     write.release().await.unwrap();
     let other =
-        client(&stand, &[Right::Hold]).read_write_lock("app:shelf", Default::default()).unwrap();
+        client(&env, &[Right::Hold]).read_write_lock("app:shelf", Default::default()).unwrap();
     let beside = other.read().acquire().await.unwrap();
     read.renew(None).await.unwrap();
     beside.release().await.unwrap();
@@ -86,8 +86,8 @@ async fn readers_share_and_a_writer_reads_on() {
 
 #[tokio::test]
 async fn permits_are_given_for_a_time() {
-    let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, &[Right::Hold, Right::Manage]);
+    let env = TestEnv::with(with_scopes).await;
+    let client = client(&env, &[Right::Hold, Right::Manage]);
     let bounded = || waiting().lease(Duration::from_secs(30));
     let semaphore = client.semaphore("seats:a").unwrap();
     assert!(semaphore.try_set_permits(2, None).await.unwrap());
@@ -110,8 +110,8 @@ async fn permits_are_given_for_a_time() {
 
 #[tokio::test]
 async fn a_gate_opens_and_a_guard_lets_write() {
-    let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, &[Right::Hold, Right::Count, Right::Manage, Right::Guard]);
+    let env = TestEnv::with(with_scopes).await;
+    let client = client(&env, &[Right::Hold, Right::Count, Right::Manage, Right::Guard]);
     let latch = client.count_down_latch("gate:a").unwrap();
     assert!(latch.try_set_count(1).await.unwrap());
     let (waited, counted) = tokio::join!(latch.wait_with(waiting()), latch.count_down());
@@ -131,10 +131,10 @@ async fn a_gate_opens_and_a_guard_lets_write() {
 
 #[tokio::test]
 async fn a_majority_decides_and_replicas_are_waited_for() {
-    let stands = [Stand::with(with_scopes), Stand::with(with_scopes), Stand::with(with_scopes)];
-    let [a, b, c] = stands;
+    let envs = [TestEnv::with(with_scopes), TestEnv::with(with_scopes), TestEnv::with(with_scopes)];
+    let [a, b, c] = envs;
     let (a, b, c) = tokio::join!(a, b, c);
-    let clients = [&a, &b, &c].map(|stand| client(stand, &[Right::Hold, Right::Majority]));
+    let clients = [&a, &b, &c].map(|env| client(env, &[Right::Hold, Right::Majority]));
     let locks = clients.each_ref().map(|client| client.lock("app:job").unwrap());
     let lock = clients[0].red_lock(locks).unwrap();
     let lease = lock.acquire().await.unwrap();
@@ -148,8 +148,8 @@ async fn a_majority_decides_and_replicas_are_waited_for() {
 
 #[tokio::test]
 async fn many_calls_of_one_turn_share_a_request() {
-    let stand = Stand::with(with_scopes).await;
-    let client = client(&stand, &[Right::Hold]);
+    let env = TestEnv::with(with_scopes).await;
+    let client = client(&env, &[Right::Hold]);
     let locks: Vec<_> =
         (0..8).map(|number| client.lock(&format!("app:{number}")).unwrap()).collect();
     let foreign = client.lock("other").unwrap();
@@ -164,9 +164,8 @@ async fn many_calls_of_one_turn_share_a_request() {
 
 #[tokio::test]
 async fn force_is_for_tokens_that_say_so() {
-    let stand = Stand::with(with_scopes).await;
-    let (weak, strong) =
-        (client(&stand, &[Right::Hold]), client(&stand, &[Right::Hold, Right::Force]));
+    let env = TestEnv::with(with_scopes).await;
+    let (weak, strong) = (client(&env, &[Right::Hold]), client(&env, &[Right::Hold, Right::Force]));
     let pairs = kinds(&weak).into_iter().zip(kinds(&strong));
     for ((kind, lock), (_, by_force)) in pairs.filter(|((kind, _), _)| !SEVERAL.contains(kind)) {
         let lease = lock.acquire().await.unwrap();

@@ -10,7 +10,7 @@ use jsonwebtoken::{Algorithm, EncodingKey};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Stand, Stream, TestClient};
+use crate::support::{Stream, TestClient, TestEnv};
 
 pub(crate) const KEY: &str = "a key of thirty-two bytes or more";
 const OTHER_KEY: &str = "another key, as long as the first";
@@ -80,14 +80,14 @@ fn without(name: &str) -> String {
 
 /// Returns the response to a command that no scoped token allows: 403 if the token is accepted,
 /// else 401.
-async fn told(stand: &Stand, token: &str) -> (u16, String) {
-    let client = TestClient::new(&format!("http://{}", stand.gateway.address()), token);
+async fn told(env: &TestEnv, token: &str) -> (u16, String) {
+    let client = TestClient::new(&format!("http://{}", env.gateway.address()), token);
     client.command(r#"["PING"]"#).await
 }
 
 #[tokio::test]
 async fn a_token_that_any_library_signs_is_accepted() {
-    let stand = Stand::with(with_scopes).await;
+    let env = TestEnv::with(with_scopes).await;
     let mut richer = claims();
     richer["iat"] = json!(now());
     richer["sub"] = json!("user 7");
@@ -106,13 +106,13 @@ async fn a_token_that_any_library_signs_is_accepted() {
         with("force", json!(true)),
     ] {
         // The token is accepted, but does not allow the command.
-        assert_eq!(told(&stand, &token).await.0, 403, "{token}");
+        assert_eq!(told(&env, &token).await.0, 403, "{token}");
     }
 }
 
 #[tokio::test]
 async fn every_other_token_is_refused() {
-    let stand = Stand::with(with_scopes).await;
+    let env = TestEnv::with(with_scopes).await;
     let good = signed(HEADER, &claims().to_string(), KEY);
     let (message, signature) = good.rsplit_once('.').unwrap();
     let (header, _) = message.split_once('.').unwrap();
@@ -140,13 +140,13 @@ async fn every_other_token_is_refused() {
         "a.b.c".to_owned(),
     ] {
         let unknown = r#"{"error":"WRONGPASS invalid or missing auth token"}"#.to_owned();
-        assert_eq!(told(&stand, &token).await, (401, unknown), "{token}");
+        assert_eq!(told(&env, &token).await, (401, unknown), "{token}");
     }
 }
 
 #[tokio::test]
 async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
-    let stand = Stand::with(with_scopes).await;
+    let env = TestEnv::with(with_scopes).await;
     for (token, says) in [
         (with("exp", json!(now() - 60)), "has expired"),
         (with("exp", json!(0)), "has expired"),
@@ -154,28 +154,28 @@ async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
         (with("exp", json!(now() + 25 * 3600)), "longer than the gateway allows"),
         (with("exp", json!(u64::MAX)), "longer than the gateway allows"),
     ] {
-        assert_refused(&stand, &token, says).await;
+        assert_refused(&env, &token, says).await;
     }
 }
 
-async fn assert_refused(stand: &Stand, token: &str, says: &str) {
-    let (status, body) = told(stand, token).await;
+async fn assert_refused(env: &TestEnv, token: &str, says: &str) {
+    let (status, body) = told(env, token).await;
     assert_eq!(status, 401, "{token}");
     assert!(body.starts_with(r#"{"error":"WRONGPASS "#) && body.contains(says), "{body}");
 }
 
 #[tokio::test]
 async fn a_signed_token_with_other_claims_is_told_so() {
-    let stand = Stand::with(with_scopes).await;
+    let env = TestEnv::with(with_scopes).await;
     for token in [with("right", json!(["hold"])), with("guardPrefix", json!("app:data:"))] {
-        assert_refused(&stand, &token, "claims that this gateway does not accept").await;
+        assert_refused(&env, &token, "claims that this gateway does not accept").await;
     }
 }
 
 /// A fixed bug: an array of claims and unknown claims were accepted.
 #[tokio::test]
 async fn claims_are_an_object_of_known_claims_in_range() {
-    let stand = Stand::with(with_scopes).await;
+    let env = TestEnv::with(with_scopes).await;
     let array = json!(["app:", 60_000, now() + 3600, null, false]).to_string();
     let twice = claims().to_string().replacen('{', r#"{"prefix":"b","#, 1);
     for token in [
@@ -212,17 +212,17 @@ async fn claims_are_an_object_of_known_claims_in_range() {
         with("scope", json!("app")),
     ] {
         // A malformed token is refused before its claims are parsed.
-        assert_refused(&stand, &token, "token").await;
+        assert_refused(&env, &token, "token").await;
     }
 }
 
 #[tokio::test]
 async fn without_keys_there_are_no_scoped_tokens() {
-    let stand = Stand::new().await;
-    assert_eq!(told(&stand, &scoped(&Right::ALL)).await.0, 401);
+    let env = TestEnv::new().await;
+    assert_eq!(told(&env, &scoped(&Right::ALL)).await.0, 401);
     let keys = ScopeKeys::new([OTHER_KEY, KEY]).unwrap();
-    let stand = Stand::with(|config| config.scope_keys = Some(keys)).await;
-    assert_eq!(told(&stand, &scoped(&Right::ALL)).await.0, 403, "an older key still counts");
+    let env = TestEnv::with(|config| config.scope_keys = Some(keys)).await;
+    assert_eq!(told(&env, &scoped(&Right::ALL)).await.0, 403, "an older key still counts");
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn a_key_that_could_be_guessed_is_refused() {
 
 #[tokio::test]
 async fn a_stream_ends_with_its_token() {
-    let stand = Stand::with(with_scopes).await;
-    let url = format!("http://{}", stand.gateway.address());
+    let env = TestEnv::with(with_scopes).await;
+    let url = format!("http://{}", env.gateway.address());
     // The token ends so soon that it may have ended before its use. Then the test tries another
     // one.
     let mut stream = loop {

@@ -3,11 +3,11 @@
 use reqwest::Method;
 use tokio::net::TcpStream;
 
-use crate::support::{Stand, Stream, until_blocked};
+use crate::support::{Stream, TestEnv, until_blocked};
 
 #[tokio::test]
 async fn a_running_request_ends_and_streams_are_closed() {
-    let Stand { client, gateway, redis } = Stand::new().await;
+    let TestEnv { client, gateway, redis } = TestEnv::new().await;
     let address = gateway.address();
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
     stream.reach("data: subscribe,ch,1\n\n").await;

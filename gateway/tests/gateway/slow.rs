@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{AT_MOST, Stand, TOKEN, until};
+use crate::support::{TIME_LIMIT, TOKEN, TestEnv, until};
 
 /// Returns the text that the gateway sends until it closes or resets the connection.
 async fn rest(stream: &mut TcpStream) -> String {
@@ -19,7 +19,7 @@ async fn rest(stream: &mut TcpStream) -> String {
             said.extend_from_slice(&part[..length]);
         }
     };
-    timeout(AT_MOST / 2, reading).await.unwrap();
+    timeout(TIME_LIMIT / 2, reading).await.unwrap();
     String::from_utf8(said).unwrap()
 }
 
@@ -42,7 +42,7 @@ async fn trickle(stream: &mut TcpStream, bytes: &[u8]) -> String {
             }
         }
     };
-    String::from_utf8(timeout(AT_MOST / 2, sending).await.unwrap()).unwrap()
+    String::from_utf8(timeout(TIME_LIMIT / 2, sending).await.unwrap()).unwrap()
 }
 
 async fn connect(address: SocketAddr, text: &str) -> TcpStream {
@@ -57,8 +57,8 @@ fn head(rest: &str) -> String {
 
 #[tokio::test]
 async fn whoever_sends_no_head_in_time_is_hung_up_on() {
-    let stand = Stand::with(|config| config.idle_time = SHORT).await;
-    let address = stand.gateway.address();
+    let env = TestEnv::with(|config| config.idle_time = SHORT).await;
+    let address = env.gateway.address();
     // A client that sends nothing, one that stops, one that sends an endless head, and one that is
     // idle after a response.
     assert_eq!(rest(&mut connect(address, "").await).await, "");
@@ -80,7 +80,7 @@ async fn answered_once(address: SocketAddr) -> TcpStream {
         // The gateway may have closed the connection already.
         stream.write_all(whole.as_bytes()).await.ok()?;
         let mut start = [0; 12];
-        timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().ok()?;
+        timeout(TIME_LIMIT, stream.read_exact(&mut start)).await.unwrap().ok()?;
         assert_eq!(&start, b"HTTP/1.1 200");
         Some(stream)
     })
@@ -90,8 +90,8 @@ async fn answered_once(address: SocketAddr) -> TcpStream {
 /// `idle_time`, which is longer than the test waits, does not apply to heads.
 #[tokio::test]
 async fn a_head_has_less_time_than_a_connection_may_be_idle() {
-    let stand = Stand::with(|config| config.head_time = SHORT).await;
-    let address = stand.gateway.address();
+    let env = TestEnv::with(|config| config.head_time = SHORT).await;
+    let address = env.gateway.address();
     // No head, a part of one, and an endless one.
     assert_eq!(rest(&mut connect(address, "").await).await, "");
     assert_eq!(rest(&mut connect(address, "POST / HT").await).await, "");
@@ -103,18 +103,18 @@ async fn a_head_has_less_time_than_a_connection_may_be_idle() {
 
 #[tokio::test]
 async fn a_body_that_trickles_is_given_up() {
-    let stand = Stand::with(|config| config.request_time = Duration::from_millis(200)).await;
+    let env = TestEnv::with(|config| config.request_time = Duration::from_millis(200)).await;
     let start = head("Content-Length: 1000000\r\n\r\n[");
-    let answer = trickle(&mut connect(stand.gateway.address(), &start).await, b" ").await;
+    let answer = trickle(&mut connect(env.gateway.address(), &start).await, b" ").await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
 /// A fixed bug: 3,900 unfinished heads used 230 MB.
 #[tokio::test]
 async fn a_head_beyond_any_use_is_refused() {
-    let stand = Stand::new().await;
+    let env = TestEnv::new().await;
     let long = head(&format!("X: {}\r\n\r\n", "x".repeat(200_000)));
-    let mut stream = TcpStream::connect(stand.gateway.address()).await.unwrap();
+    let mut stream = TcpStream::connect(env.gateway.address()).await.unwrap();
     // The gateway may close the connection before all bytes are sent.
     let _: io::Result<()> = stream.write_all(long.as_bytes()).await;
     let answer = rest(&mut stream).await;
@@ -123,20 +123,20 @@ async fn a_head_beyond_any_use_is_refused() {
         "X: {}\r\nContent-Length: 8\r\nConnection: close\r\n\r\n[\"PING\"]",
         "x".repeat(10_000)
     ));
-    let answer = rest(&mut connect(stand.gateway.address(), &fits).await).await;
+    let answer = rest(&mut connect(env.gateway.address(), &fits).await).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[tokio::test]
 async fn one_connection_more_than_there_is_room_for_is_closed() {
-    let stand = Stand::with(|config| config.connection_limit = 2).await;
-    let address = stand.gateway.address();
+    let env = TestEnv::with(|config| config.connection_limit = 2).await;
+    let address = env.gateway.address();
     let whole = head("Content-Length: 8\r\n\r\n[\"PING\"]");
     let mut open = Vec::new();
     for _ in 0..2 {
         let mut stream = connect(address, &whole).await;
         let mut start = [0; 12];
-        timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+        timeout(TIME_LIMIT, stream.read_exact(&mut start)).await.unwrap().unwrap();
         assert_eq!(&start, b"HTTP/1.1 200");
         open.push(stream);
     }

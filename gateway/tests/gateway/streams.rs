@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use crate::support::{Redis, Stand, Stream, TOKEN, TestClient, answer, gateway, header, until};
+use crate::support::{Redis, Stream, TOKEN, TestClient, TestEnv, answer, gateway, header, until};
 
 async fn subscribers(client: &TestClient, channel: &str) -> String {
     client.command(&format!(r#"["PUBSUB","NUMSUB","{channel}"]"#)).await.1
@@ -12,7 +12,7 @@ async fn subscribers(client: &TestClient, channel: &str) -> String {
 
 #[tokio::test]
 async fn a_stream_confirms_and_then_carries_each_message() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for method in [Method::GET, Method::POST] {
         let mut stream = Stream::open(client.request(method, "/subscribe/gw:{ch}")).await;
         stream.reach("data: subscribe,gw:{ch},1\n\n").await;
@@ -37,7 +37,7 @@ async fn a_stream_confirms_and_then_carries_each_message() {
 
 #[tokio::test]
 async fn a_channel_may_hold_anything_but_line_breaks() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/c/h%20%C3%A9,x")).await;
     stream.reach("data: subscribe,c/h é,x,1\n\n").await;
     assert_eq!(client.command(r#"["PUBLISH","c/h é,x","m"]"#).await.1, r#"{"result":1}"#);
@@ -51,7 +51,7 @@ async fn a_channel_may_hold_anything_but_line_breaks() {
 
 #[tokio::test]
 async fn a_pattern_names_the_channel_of_each_message() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let mut stream = Stream::open(client.request(Method::POST, "/psubscribe/lock:*")).await;
     stream.reach("data: psubscribe,lock:*,1\n\n").await;
     assert_eq!(client.command(r#"["PUBLISH","lock:a","0"]"#).await.1, r#"{"result":1}"#);
@@ -60,7 +60,7 @@ async fn a_pattern_names_the_channel_of_each_message() {
 
 #[tokio::test]
 async fn a_sharded_channel_has_messages_of_its_own() {
-    let Stand { client, mut redis, gateway: _gateway } = Stand::new().await;
+    let TestEnv { client, mut redis, gateway: _gateway } = TestEnv::new().await;
     let mut stream = Stream::open(client.request(Method::GET, "/ssubscribe/gw:{ch}")).await;
     stream.reach("data: ssubscribe,gw:{ch},1\n\n").await;
     assert_eq!(client.command(r#"["PUBLISH","gw:{ch}","m"]"#).await.1, r#"{"result":0}"#);
@@ -88,8 +88,8 @@ async fn a_channel_that_redis_refuses_is_refused_in_its_words() {
 
 #[tokio::test]
 async fn a_silent_stream_says_that_it_lives() {
-    let Stand { client, gateway: _gateway, redis: _redis } =
-        Stand::with(|config| config.keep_alive = Duration::from_millis(5)).await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } =
+        TestEnv::with(|config| config.keep_alive = Duration::from_millis(5)).await;
     let response = client.request(Method::POST, "/subscribe/ch").send().await.unwrap();
     assert_eq!(header(response.headers(), "cache-control"), Some("no-cache"));
     assert_eq!(header(response.headers(), "x-accel-buffering"), Some("no"));
@@ -102,7 +102,7 @@ async fn a_silent_stream_says_that_it_lives() {
 
 #[tokio::test]
 async fn a_stream_ends_when_redis_goes_away() {
-    let Stand { client, mut redis, gateway: _gateway } = Stand::new().await;
+    let TestEnv { client, mut redis, gateway: _gateway } = TestEnv::new().await;
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
     stream.reach("data: subscribe,ch,1\n\n").await;
     redis.kill().await;
@@ -111,7 +111,7 @@ async fn a_stream_ends_when_redis_goes_away() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_loses_its_stream() {
-    let Stand { client, gateway: _gateway, redis: _redis } = Stand::new().await;
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let mut stream = Stream::open(client.request(Method::POST, "/subscribe/ch")).await;
     stream.reach("data: subscribe,ch,1\n\n").await;
     let message = format!(r#"["PUBLISH","ch","{}"]"#, "x".repeat(100_000));

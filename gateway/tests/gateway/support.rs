@@ -16,7 +16,7 @@ use tokio::time::timeout;
 pub(crate) const TOKEN: &str = "the-token-of-tests";
 
 /// The longest wait of a test; a test that reaches it fails.
-pub(crate) const AT_MOST: Duration = Duration::from_secs(60);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A `redis-server` on a socket in a folder of its own, which ends when this is dropped.
 pub(crate) struct Redis {
@@ -73,13 +73,13 @@ fn socket(folder: &Path) -> PathBuf {
 }
 
 /// A Redis, the gateway in front of it, and a client with the full token.
-pub(crate) struct Stand {
+pub(crate) struct TestEnv {
     pub(crate) gateway: Gateway,
     pub(crate) redis: Redis,
     pub(crate) client: TestClient,
 }
 
-impl Stand {
+impl TestEnv {
     pub(crate) async fn new() -> Self {
         Self::with(|_| ()).await
     }
@@ -174,13 +174,13 @@ impl Stream {
                 self.seen.push_str(str::from_utf8(&chunk.unwrap()).unwrap());
             }
         };
-        timeout(AT_MOST, reading).await.unwrap();
+        timeout(TIME_LIMIT, reading).await.unwrap();
     }
 
     /// Reads until the stream ends.
     pub(crate) async fn end(mut self) {
         let reading = async { while self.response.chunk().await.unwrap().is_some() {} };
-        timeout(AT_MOST, reading).await.unwrap();
+        timeout(TIME_LIMIT, reading).await.unwrap();
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
             tokio::task::yield_now().await;
         }
     };
-    timeout(AT_MOST, asking).await.unwrap()
+    timeout(TIME_LIMIT, asking).await.unwrap()
 }
 
 /// Waits until Redis reports a blocked client.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::door::Door;
-use super::forgotten::Forgotten;
-use super::link::Link;
-use super::rounds::{Stand, rounds};
+use super::gateway_process::GatewayProcess;
+use super::lost_holds::LostHolds;
+use super::replication_proxy::ReplicationProxy;
+use super::rounds::{TestEnv, rounds};
 use test_support::servers::{Folder, Sentinels, Server};
 
 struct Watched {
-    door: Door,
+    process: GatewayProcess,
     sentinels: Sentinels,
-    link: Link,
+    link: ReplicationProxy,
     // The last field, since the servers whose files are in the folder must end before it is
     // removed.
     _folder: Folder,
@@ -21,21 +21,21 @@ impl Watched {
     async fn new() -> Self {
         let mut link = None;
         let sentinels = Sentinels::start_behind(|port| {
-            let (way, own) = Link::start(port);
+            let (way, own) = ReplicationProxy::start(port);
             link = Some(way);
             own
         });
         // Sentinels must not replace a master that is only slow on a busy machine.
         sentinels.set_patience(Duration::from_secs(30));
         let folder = Folder::new();
-        let door = Door::start(&folder, sentinels.url());
-        Self { door, sentinels, link: link.unwrap(), _folder: folder }
+        let process = GatewayProcess::start(&folder, sentinels.url());
+        Self { process, sentinels, link: link.unwrap(), _folder: folder }
     }
 }
 
-impl Stand for Watched {
-    fn door(&self) -> &Door {
-        &self.door
+impl TestEnv for Watched {
+    fn process(&self) -> &GatewayProcess {
+        &self.process
     }
 
     fn redis(&mut self) -> &Server {
@@ -47,23 +47,23 @@ impl Stand for Watched {
 /// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_older_are_told() {
-    rounds(Watched::new, async |stand, load| {
+    rounds(Watched::new, async |env, load| {
         let from = load.now();
-        stand.link.stall();
+        env.link.stall();
         // The failover loses all writes from here on.
-        let forgotten = Forgotten::hold(&stand.door).await;
+        let forgotten = LostHolds::hold(&env.process).await;
         let grants = load.draw(3);
-        load.goes_on(grants).await;
-        load.judge_proofs(stand.redis());
-        let former = stand.sentinels.master();
-        stand.sentinels.server(former).kill();
-        stand.link.cut();
+        load.wait_for_grants(grants).await;
+        load.check_entries(env.redis());
+        let former = env.sentinels.master();
+        env.sentinels.server(former).kill();
+        env.link.cut();
         // An explicit command: Sentinels with a timeout short enough to detect the failure
         // themselves would also replace a master that is only slow.
-        stand.sentinels.fail_over();
-        load.has_lost(from);
-        load.goes_on(1).await;
-        forgotten.are_told(&stand.door).await;
+        env.sentinels.fail_over();
+        load.record_data_loss(from);
+        load.wait_for_grants(1).await;
+        forgotten.are_told(&env.process).await;
     })
     .await;
 }

@@ -13,14 +13,14 @@
 )]
 
 mod counted;
-mod door;
 mod failover;
-mod forgotten;
-mod link;
+mod gateway_process;
+mod holder_log;
 mod load;
+mod load_client;
+mod lost_holds;
 mod object;
-mod proofs;
+mod recorder;
 mod redis;
+mod replication_proxy;
 mod rounds;
-mod visitor;
-mod watch;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use edgelatch::client::FairSettings;
 use edgelatch::host::Host;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Transport;
 use edgelatch::{Client, Lock};
 
-use test_support::history::{Ground, Share};
+use test_support::history::{Assumptions, Mode};
 
 /// The number of permits of the semaphore.
 pub(crate) const PERMITS: u32 = 2;
@@ -28,11 +28,11 @@ impl Object {
         [Self::Lock, Self::Fenced, Self::Fair, Self::ReadWrite, Self::Permits];
 
     /// Returns what the checker of histories may assume about the object before a fault.
-    pub(crate) fn ground(self) -> Ground {
-        Ground {
+    pub(crate) fn assumptions(self) -> Assumptions {
+        Assumptions {
             permits: (self == Self::Permits).then_some((PERMITS, 0)),
             queues: matches!(self, Self::Fair | Self::ReadWrite),
-            ..Ground::default()
+            ..Assumptions::default()
         }
     }
 
@@ -42,9 +42,9 @@ impl Object {
         self,
         client: &Client<T, H>,
         tag: &str,
-    ) -> Vec<(Share, Lock<T, H>)> {
+    ) -> Vec<(Mode, Lock<T, H>)> {
         let name = &self.name(tag);
-        let alone = |lock| vec![(Share::Alone, lock)];
+        let alone = |lock| vec![(Mode::Exclusive, lock)];
         match self {
             Self::Lock => alone(client.lock(name).unwrap()),
             Self::Fenced => alone(client.fenced_lock(name).unwrap()),
@@ -55,11 +55,11 @@ impl Object {
             }
             Self::ReadWrite => {
                 let both = client.read_write_lock(name, Default::default()).unwrap();
-                vec![(Share::Alone, both.write().clone()), (Share::Beside, both.read().clone())]
+                vec![(Mode::Exclusive, both.write().clone()), (Mode::Shared, both.read().clone())]
             }
             Self::Permits => {
-                let seats = client.permit_expirable_semaphore(name, PeerSkew::DEFAULT).unwrap();
-                vec![(Share::Some(1), seats.permits(1).unwrap())]
+                let semaphore = client.permit_expirable_semaphore(name, PeerSkew::DEFAULT).unwrap();
+                vec![(Mode::Permits(1), semaphore.permits(1).unwrap())]
             }
         }
     }

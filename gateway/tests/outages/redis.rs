@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use edgelatch::machine::Released;
+use edgelatch::client::Released;
 use edgelatch::{AcquireOptions, Client};
 
-use super::door::Door;
-use super::forgotten::Forgotten;
-use super::load::{Load, make_permits};
+use super::gateway_process::GatewayProcess;
+use super::load::{Load, set_permits};
+use super::lost_holds::LostHolds;
 use super::object::Object;
-use super::rounds::{Stand, TAG, rounds};
-use super::watch::FAILED;
+use super::recorder::FAILED;
+use super::rounds::{TAG, TestEnv, rounds};
 use test_support::servers::{Folder, PASSWORD_IN_URL, Server};
 
 /// Options of a Redis that keeps confirmed writes even if it is killed.
@@ -29,7 +29,7 @@ const FLUTTERS: usize = 6;
 const FLUTTER: Duration = Duration::from_millis(1_500);
 
 struct Single {
-    door: Door,
+    process: GatewayProcess,
     redis: Server,
     // The last field, since the servers whose files are in the folder must end before it is
     // removed.
@@ -41,13 +41,13 @@ impl Single {
         let folder = Folder::new();
         let redis = Server::start(&folder, options);
         let url = format!("redis://:{PASSWORD_IN_URL}@{}", redis.address());
-        Self { door: Door::start(&folder, url), redis, _folder: folder }
+        Self { process: GatewayProcess::start(&folder, url), redis, _folder: folder }
     }
 }
 
-impl Stand for Single {
-    fn door(&self) -> &Door {
-        &self.door
+impl TestEnv for Single {
+    fn process(&self) -> &GatewayProcess {
+        &self.process
     }
 
     fn redis(&mut self) -> &Server {
@@ -58,17 +58,17 @@ impl Stand for Single {
 /// Waits until some calls have failed.
 async fn fails(load: &mut Load) {
     let calls = load.draw(FAILURES);
-    load.hears(&FAILED, calls).await;
+    load.wait_for_results(&FAILED, calls).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
     rounds(
         async || Single::new(KEEPS),
-        async |stand, load| {
-            stand.redis.kill();
+        async |env, load| {
+            env.redis.kill();
             fails(load).await;
-            stand.redis.restart();
+            env.redis.restart();
         },
     )
     .await;
@@ -79,17 +79,17 @@ async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
 async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_older_are_told() {
     rounds(
         async || Single::new(FORGETS),
-        async |stand, load| {
-            let forgotten = Forgotten::hold(&stand.door).await;
-            assert!(load.judge_proofs(&stand.redis) > 0);
+        async |env, load| {
+            let forgotten = LostHolds::hold(&env.process).await;
+            assert!(load.check_entries(&env.redis) > 0);
             let from = load.now();
-            stand.redis.kill();
+            env.redis.kill();
             fails(load).await;
-            stand.redis.restart();
-            load.has_lost(from);
-            make_permits(&stand.door, TAG).await;
-            load.goes_on(1).await;
-            forgotten.are_told(&stand.door).await;
+            env.redis.restart();
+            load.record_data_loss(from);
+            set_permits(&env.process, TAG).await;
+            load.wait_for_grants(1).await;
+            forgotten.are_told(&env.process).await;
         },
     )
     .await;
@@ -99,15 +99,15 @@ async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_old
 async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
     rounds(
         async || Single::new(FORGETS),
-        async |stand, load| {
-            stand.redis.hang();
+        async |env, load| {
+            env.redis.hang();
             fails(load).await;
-            stand.redis.go_on();
+            env.redis.go_on();
             for _ in 0..load.draw(FLUTTERS) {
-                load.hears(&["granted"], 1).await;
-                stand.redis.hang();
-                load.rests(FLUTTER).await;
-                stand.redis.go_on();
+                load.wait_for_results(&["granted"], 1).await;
+                env.redis.hang();
+                load.pause(FLUTTER).await;
+                env.redis.go_on();
             }
         },
     )
@@ -119,19 +119,19 @@ async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
 async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
     rounds(
         async || Single::new(FORGETS),
-        async |stand, load| {
-            stand.door.kill();
+        async |env, load| {
+            env.process.kill();
             fails(load).await;
-            stand.door.restart();
-            load.goes_on(1).await;
-            stand.door.hang();
+            env.process.restart();
+            load.wait_for_grants(1).await;
+            env.process.hang();
             fails(load).await;
-            stand.door.go_on();
+            env.process.go_on();
             for _ in 0..load.draw(FLUTTERS) {
-                load.hears(&["granted"], 1).await;
-                stand.door.hang();
-                load.rests(FLUTTER).await;
-                stand.door.go_on();
+                load.wait_for_results(&["granted"], 1).await;
+                env.process.hang();
+                load.pause(FLUTTER).await;
+                env.process.go_on();
             }
         },
     )
@@ -143,13 +143,13 @@ async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
 async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
     rounds(
         async || Single::new(FORGETS),
-        async |stand, load| {
+        async |env, load| {
             for _ in 0..load.draw(8) {
                 for _ in 0..load.draw(40) {
-                    stand.redis.ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
-                    load.hears(&["granted"], 1).await;
+                    env.redis.ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+                    load.wait_for_results(&["granted"], 1).await;
                 }
-                load.goes_on(1).await;
+                load.wait_for_grants(1).await;
             }
         },
     )
@@ -161,20 +161,19 @@ async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
 async fn a_redis_that_is_full_refuses_who_comes_and_lets_renew_and_release() {
     rounds(
         async || Single::new(FORGETS),
-        async |stand, load| {
-            make_permits(&stand.door, "kept").await;
-            let client = Client::connect(stand.door.answered_gateway());
+        async |env, load| {
+            set_permits(&env.process, "kept").await;
+            let client = Client::connect(env.process.gateway_with_long_attempts());
             let mut kept = Vec::new();
             for object in Object::ALL {
                 let options = AcquireOptions::new().lease(LONG);
                 let (_, lock) = object.ways(&client, "kept").swap_remove(0);
                 kept.push(lock.acquire_with(options).await.unwrap());
             }
-            let sets =
-                |limit| stand.redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]).unwrap();
+            let sets = |limit| env.redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]).unwrap();
             sets("1");
             let calls = load.draw(FAILURES);
-            load.hears(&["full"], calls).await;
+            load.wait_for_results(&["full"], calls).await;
             for lease in kept {
                 lease.renew(None).await.unwrap();
                 assert_eq!(lease.release().await, Ok(Released::Released), "{:?}", lease.name());

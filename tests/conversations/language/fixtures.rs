@@ -1,13 +1,15 @@
 //! Machines of each kind in their initial state, and the values that they need.
 
-use edgelatch::LockName;
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
     Entropy, Grant, Once, Query, Release, Renew, Renewal,
 };
-use edgelatch::protocol::calls::{CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
+    CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target,
+};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 use super::clock::{START, known_clock, ms};
 use super::conversation::Conversation;
@@ -52,8 +54,8 @@ pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
 }
 
 /// An acquisition of a 30 s lease without a budget.
-pub(crate) fn acquire_spec(patience: WaitPolicy) -> AcquireSpec {
-    AcquireSpec::new(target(), patience)
+pub(crate) fn acquire_spec(wait_policy: WaitPolicy) -> AcquireSpec {
+    AcquireSpec::new(target(), wait_policy)
 }
 
 /// An acquisition by a client that knows Redis' clock.
@@ -61,8 +63,8 @@ pub(crate) fn acquire_machine(spec: AcquireSpec) -> Acquire {
     Acquire::new(spec, entropy(), Some(known_clock()), START)
 }
 
-pub(crate) fn acquire(patience: WaitPolicy) -> Conversation<Acquire> {
-    acquire_with(acquire_spec(patience))
+pub(crate) fn acquire(wait_policy: WaitPolicy) -> Conversation<Acquire> {
+    acquire_with(acquire_spec(wait_policy))
 }
 
 pub(crate) fn acquire_with(spec: AcquireSpec) -> Conversation<Acquire> {
@@ -132,8 +134,8 @@ pub(crate) fn fair(gateway: usize) -> Target {
 
 const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
 
-pub(crate) fn multi_lock_spec(parts: Vec<Target>, patience: WaitPolicy) -> AcquireAllSpec {
-    AcquireAllSpec::new(parts, patience)
+pub(crate) fn multi_lock_spec(parts: Vec<Target>, wait_policy: WaitPolicy) -> AcquireAllSpec {
+    AcquireAllSpec::new(parts, wait_policy)
 }
 
 /// The acquisition of a multi-lock by a client that knows the clock of every Redis.
@@ -147,13 +149,13 @@ pub(crate) fn multi_lock_with(spec: AcquireAllSpec) -> Conversation<AcquireAll> 
 }
 
 /// A multi-lock of `count` plain members.
-pub(crate) fn multi_lock(count: usize, patience: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), patience))
+pub(crate) fn multi_lock(count: usize, wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+    multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), wait_policy))
 }
 
-pub(crate) fn red_lock_spec(nodes: usize, patience: WaitPolicy) -> AcquireQuorumSpec {
+pub(crate) fn red_lock_spec(nodes: usize, wait_policy: WaitPolicy) -> AcquireQuorumSpec {
     let node = LockCalls::new(lock_name("job"), Publish::Plain);
-    AcquireQuorumSpec::new(vec![node; nodes], patience)
+    AcquireQuorumSpec::new(vec![node; nodes], wait_policy)
 }
 
 /// The acquisition of a redLock by a client that knows the clock of every node.
@@ -166,6 +168,6 @@ pub(crate) fn red_lock_with(spec: AcquireQuorumSpec) -> Conversation<AcquireQuor
     Conversation::new(red_lock_machine(spec))
 }
 
-pub(crate) fn red_lock(nodes: usize, patience: WaitPolicy) -> Conversation<AcquireQuorum> {
-    red_lock_with(red_lock_spec(nodes, patience))
+pub(crate) fn red_lock(nodes: usize, wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
+    red_lock_with(red_lock_spec(nodes, wait_policy))
 }

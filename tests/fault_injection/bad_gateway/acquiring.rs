@@ -3,23 +3,22 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{AcquireOptions, Lock, Released};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 
-use test_support::answers::{indeterminate, refusals};
+use test_support::bad_responses::{indeterminate, refusals};
 use test_support::fake_host::FakeHost;
-use test_support::misbehaviour::{Fault, Said, http};
-use test_support::relay::Seen;
+use test_support::fault_proxy::RecordedCall;
+use test_support::faults::{Fault, FaultResponse, http};
 use test_support::slow_machine::longer_and_longer;
-use test_support::stand::{Stand, until};
+use test_support::test_env::{TestEnv, until};
 
 const ACQUIRE: &str = "lock_acquire";
 const ALWAYS: usize = usize::MAX;
 
 /// Injects this fault into the first `times` acquisitions.
-fn acquiring(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
+fn acquiring(times: usize, fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
     move |seen| {
         let is_bad = seen.script == ACQUIRE && seen.number <= times;
         if is_bad { fault.clone() } else { Fault::none() }
@@ -27,30 +26,30 @@ fn acquiring(times: usize, fault: Fault) -> impl Fn(&Seen) -> Fault {
 }
 
 /// A gateway, a lock of a client in virtual time, and the client's host.
-async fn stand() -> (Stand, Lock<Reqwest, FakeHost>, FakeHost) {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+async fn env() -> (TestEnv, Lock<Reqwest, FakeHost>, FakeHost) {
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
-    (stand, lock, host)
+    (env, lock, host)
 }
 
 /// S18, S53.
 #[tokio::test]
 async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
-    let (stand, lock, host) = stand().await;
-    for (name, said, kind) in indeterminate() {
-        let mut faults = vec![Fault::after(said.clone())];
+    let (env, lock, host) = env().await;
+    for (name, response, kind) in indeterminate() {
+        let mut faults = vec![Fault::executed(response.clone())];
         // Half of a response that does not exist is an empty response, which is another case.
-        if !matches!(said, Said::HalfTheTruth) {
-            faults.push(Fault::instead(said));
+        if !matches!(response, FaultResponse::Truncated) {
+            faults.push(Fault::not_executed(response));
         }
         for fault in faults {
-            stand.anew(acquiring(ALWAYS, fault)).await;
-            let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
+            env.reset(acquiring(ALWAYS, fault)).await;
+            let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
             assert_eq!(error, AcquireError::Unreachable(kind), "{name}");
-            stand.assert_nothing_is_held(name).await;
-            assert_eq!(stand.relay.count(ACQUIRE), 3, "{name}");
-            assert_eq!(stand.relay.count("lock_release"), 1, "{name}");
+            env.assert_nothing_is_held(name).await;
+            assert_eq!(env.proxy.count(ACQUIRE), 3, "{name}");
+            assert_eq!(env.proxy.count("lock_release"), 1, "{name}");
         }
     }
 }
@@ -59,26 +58,26 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
 // Slow: four silent gateways get three attempts of 1 s each, in the real time of tokio's host.
 #[tokio::test]
 async fn silence_is_undone_and_said_to_be_timed_out() {
-    for said in [Said::Silence, Said::Slowly] {
-        for fault in [Fault::instead(said.clone()), Fault::after(said)] {
-            let (stand, error) = silenced(fault).await;
+    for response in [FaultResponse::Silence, FaultResponse::Trickle] {
+        for fault in [Fault::not_executed(response.clone()), Fault::executed(response)] {
+            let (env, error) = silenced(fault).await;
             assert_eq!(error, AcquireError::Unreachable(FailureKind::TimedOut));
-            stand.assert_nothing_is_held("silence").await;
+            env.assert_nothing_is_held("silence").await;
             // No connection is left that could deliver another request.
-            until(async || stand.relay.is_quiet()).await;
+            until(async || env.proxy.is_quiet()).await;
         }
     }
 }
 
 /// The outcome of a try without a response, on a machine that completes the undo within its
 /// attempts' time.
-async fn silenced(fault: Fault) -> (Stand, AcquireError) {
+async fn silenced(fault: Fault) -> (TestEnv, AcquireError) {
     for attempt in longer_and_longer(Duration::from_secs(1)) {
-        let stand = Stand::with(acquiring(ALWAYS, fault.clone())).await;
-        let lock = stand.client_within(attempt).lock("job").unwrap();
+        let env = TestEnv::with(acquiring(ALWAYS, fault.clone())).await;
+        let lock = env.client_with_timeout(attempt).lock("job").unwrap();
         let error = lock.try_acquire().await.unwrap_err();
         if !matches!(error, AcquireError::Unknown { cause: FailureKind::TimedOut, .. }) {
-            return (stand, error);
+            return (env, error);
         }
     }
     panic!("the machine is too slow");
@@ -87,14 +86,14 @@ async fn silenced(fault: Fault) -> (Stand, AcquireError) {
 /// S46.
 #[tokio::test]
 async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
-    let (stand, lock, host) = stand().await;
-    for (name, said) in refusals() {
-        stand.anew(acquiring(ALWAYS, Fault::instead(said))).await;
-        let error = stand.in_virtual_time(&host, lock.acquire()).await.unwrap_err();
+    let (env, lock, host) = env().await;
+    for (name, response) in refusals() {
+        env.reset(acquiring(ALWAYS, Fault::not_executed(response))).await;
+        let error = env.in_virtual_time(&host, lock.acquire()).await.unwrap_err();
         let AcquireError::Refused(refusal) = error else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
-        assert_eq!(stand.relay.seen().len(), 1, "{name}");
-        assert!(stand.redis.dump().await.is_empty(), "{name}");
+        assert_eq!(env.proxy.calls().len(), 1, "{name}");
+        assert!(env.redis.dump().await.is_empty(), "{name}");
     }
 }
 
@@ -104,12 +103,12 @@ async fn a_redirection_is_not_followed() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let location = format!("location: http://{}/\r\n", elsewhere.local_addr().unwrap());
-    let (stand, lock, host) = stand().await;
+    let (env, lock, host) = env().await;
     for status in [301, 302, 303, 307, 308] {
-        stand.anew(acquiring(ALWAYS, Fault::instead(http(status, &location, "")))).await;
-        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
+        env.reset(acquiring(ALWAYS, Fault::not_executed(http(status, &location, "")))).await;
+        let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         assert_eq!(error, AcquireError::Unreachable(FailureKind::Redirected), "{status}");
-        stand.assert_nothing_is_held("redirection").await;
+        env.assert_nothing_is_held("redirection").await;
         assert!(elsewhere.accept().is_err(), "{status}");
     }
 }
@@ -117,30 +116,30 @@ async fn a_redirection_is_not_followed() {
 /// S1, S16, S47, S48.
 #[tokio::test]
 async fn one_bad_answer_is_made_good_by_asking_again() {
-    let (stand, lock, host) = stand().await;
-    for (name, said, _) in indeterminate() {
-        stand.anew(acquiring(1, Fault::after(said))).await;
-        let lease = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap().unwrap();
-        let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+    let (env, lock, host) = env().await;
+    for (name, response, _) in indeterminate() {
+        env.reset(acquiring(1, Fault::executed(response))).await;
+        let lease = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap().unwrap();
+        let token: String = env.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
         assert_eq!(lease.token().to_string(), token, "{name}");
-        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
+        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
-        stand.assert_nothing_is_held(name).await;
+        env.assert_nothing_is_held(name).await;
     }
 }
 
 /// S48.
 #[tokio::test]
 async fn a_wait_goes_on_over_bad_answers() {
-    let (stand, lock, host) = stand().await;
+    let (env, lock, host) = env().await;
     // A large budget, so that the pauses between the tries are short.
     let options = AcquireOptions::new().max_requests(10_000);
-    for (name, said, _) in indeterminate() {
-        stand.anew(acquiring(2, Fault::after(said))).await;
-        let lease = stand.in_virtual_time(&host, lock.acquire_with(options)).await.unwrap();
-        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
+    for (name, response, _) in indeterminate() {
+        env.reset(acquiring(2, Fault::executed(response))).await;
+        let lease = env.in_virtual_time(&host, lock.acquire_with(options)).await.unwrap();
+        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
-        stand.assert_nothing_is_held(name).await;
+        env.assert_nothing_is_held(name).await;
     }
 }
 
@@ -150,36 +149,36 @@ async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends()
     // Short, since Redis measures it in real time.
     let lease = Duration::from_millis(500);
     let options = AcquireOptions::new().lease(lease);
-    let (stand, lock, host) = stand().await;
-    for (name, said, kind) in indeterminate().into_iter().step_by(6) {
-        let fault = Fault::after(said);
+    let (env, lock, host) = env().await;
+    for (name, response, kind) in indeterminate().into_iter().step_by(6) {
+        let fault = Fault::executed(response);
         // The undo is not executed: the hold remains until it expires.
-        let nothing = Fault::instead(Said::Bytes(Vec::new()));
-        let plan = move |seen: &Seen| {
+        let nothing = Fault::not_executed(FaultResponse::Bytes(Vec::new()));
+        let plan = move |seen: &RecordedCall| {
             if seen.script == ACQUIRE { fault.clone() } else { nothing.clone() }
         };
-        stand.anew(plan).await;
+        env.reset(plan).await;
         let call = lock.try_acquire_with(options);
-        let error = stand.in_virtual_time(&host, call).await.unwrap_err();
+        let error = env.in_virtual_time(&host, call).await.unwrap_err();
         let AcquireError::Unknown { held_at_most, cause } = error else {
             panic!("{name}: {error}, {kind}")
         };
         assert_eq!(cause, FailureKind::Broken, "{name}");
         assert!(held_at_most >= lease, "{name}");
-        until(async || stand.redis.ask::<u64>(&["EXISTS", "job"]).await == 0).await;
+        until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0).await;
     }
 }
 
 #[tokio::test]
 async fn if_the_undoing_is_refused_it_is_unknown() {
-    let (stand, lock, host) = stand().await;
-    for (name, said) in refusals() {
-        let plan = move |seen: &Seen| match seen.script {
-            ACQUIRE => Fault::instead(Said::Bytes(Vec::new())),
-            _ => Fault::instead(said.clone()),
+    let (env, lock, host) = env().await;
+    for (name, response) in refusals() {
+        let plan = move |seen: &RecordedCall| match seen.script {
+            ACQUIRE => Fault::not_executed(FaultResponse::Bytes(Vec::new())),
+            _ => Fault::not_executed(response.clone()),
         };
-        stand.anew(plan).await;
-        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
+        env.reset(plan).await;
+        let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         let AcquireError::Unknown { cause, .. } = error else { panic!("{name}: {error}") };
         assert_eq!(cause, FailureKind::RefusedLater(RefusalKind::Unauthorized), "{name}");
     }
@@ -187,29 +186,29 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
 
 #[tokio::test]
 async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone() {
-    let (stand, lock, host) = stand().await;
-    for (name, said) in refusals() {
-        let plan = move |seen: &Seen| match (seen.script, seen.number) {
-            (ACQUIRE, 1) => Fault::after(Said::Bytes(Vec::new())),
-            (ACQUIRE, _) => Fault::instead(said.clone()),
+    let (env, lock, host) = env().await;
+    for (name, response) in refusals() {
+        let plan = move |seen: &RecordedCall| match (seen.script, seen.number) {
+            (ACQUIRE, 1) => Fault::executed(FaultResponse::Bytes(Vec::new())),
+            (ACQUIRE, _) => Fault::not_executed(response.clone()),
             _ => Fault::none(),
         };
-        stand.anew(plan).await;
-        let error = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
+        env.reset(plan).await;
+        let error = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err();
         assert!(matches!(error, AcquireError::Refused(_)), "{name}: {error}");
-        assert_eq!(stand.relay.count("lock_release"), 1, "{name}");
-        stand.assert_nothing_is_held(name).await;
+        assert_eq!(env.proxy.count("lock_release"), 1, "{name}");
+        env.assert_nothing_is_held(name).await;
     }
 }
 
 /// S51.
 #[tokio::test]
 async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone() {
-    let stand = Stand::new().await;
-    let client = stand.answered_client();
-    let Stand { redis, relay } = stand;
-    let seen = relay.seen();
-    drop(relay);
+    let env = TestEnv::new().await;
+    let client = env.client_with_long_attempts();
+    let TestEnv { redis, proxy } = env;
+    let seen = proxy.calls();
+    drop(proxy);
     let unbound = async || {
         let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
         error == AcquireError::Unreachable(FailureKind::NotSent)
@@ -222,14 +221,14 @@ async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone(
 
 #[tokio::test]
 async fn a_busy_lock_is_busy_also_after_bad_answers() {
-    let (stand, lock, host) = stand().await;
-    for (name, said, _) in indeterminate() {
-        stand.anew(acquiring(1, Fault::after(said))).await;
-        stand.redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
-        stand.redis.ask::<u64>(&["PEXPIRE", "job", "60000"]).await;
-        let lease = stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap();
+    let (env, lock, host) = env().await;
+    for (name, response, _) in indeterminate() {
+        env.reset(acquiring(1, Fault::executed(response))).await;
+        env.redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
+        env.redis.ask::<u64>(&["PEXPIRE", "job", "60000"]).await;
+        let lease = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap();
         assert!(lease.is_none(), "{name}");
-        stand.redis.ask::<u64>(&["DEL", "job"]).await;
-        stand.assert_nothing_is_held(name).await;
+        env.redis.ask::<u64>(&["DEL", "job"]).await;
+        env.assert_nothing_is_held(name).await;
     }
 }

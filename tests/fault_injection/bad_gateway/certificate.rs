@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use edgelatch::Gateway;
 use edgelatch::client::Client;
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
 use test_support::redis::TOKEN;
-use test_support::stand::ANSWERED_ATTEMPT;
+use test_support::test_env::LONG_ATTEMPT;
 
 /// A TLS server, and the requests that it received after a handshake.
 struct Impostor {
@@ -54,7 +54,7 @@ impl Impostor {
 
     fn client(&self, transport: Reqwest) -> Client<Reqwest, TokioHost> {
         let gateway = Gateway::upstash(&self.url, TOKEN).unwrap();
-        let attempt = AttemptTime::new(ANSWERED_ATTEMPT).unwrap();
+        let attempt = AttemptTime::new(LONG_ATTEMPT).unwrap();
         Client::new(gateway.request_timeout(attempt), transport, TokioHost::new())
     }
 }

@@ -3,30 +3,30 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client};
+use edgelatch::client::{AcquireOptions, Client, Released};
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{
+    Request, Reqwest, ReqwestStream, Response, StreamHead, StreamLimits, Transport,
+};
 
-use test_support::misbehaviour::{Fault, Said};
-use test_support::stand::Stand;
+use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::TestEnv;
 
 /// S4, S18.
 #[tokio::test]
 async fn what_arrives_twice_is_done_once() {
-    let stand = Stand::with(|_| Fault::twice()).await;
-    let lock = stand.answered_client().lock("job").unwrap();
+    let env = TestEnv::with(|_| Fault::twice()).await;
+    let lock = env.client_with_long_attempts().lock("job").unwrap();
     for _ in 0..3 {
         let lease = lock.acquire().await.unwrap();
-        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
         lease.renew(Some(Duration::from_secs(60))).await.unwrap();
         assert_eq!(lease.is_held().await, Ok(true));
         assert_eq!(lock.inspect().await.unwrap().hold_count, 1);
         assert!(lock.try_acquire().await.unwrap().is_none());
         assert_eq!(lease.release().await, Ok(Released::Released));
-        stand.assert_nothing_is_held("twice").await;
+        env.assert_nothing_is_held("twice").await;
     }
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lock.force_release().await, Ok(true));
@@ -36,95 +36,98 @@ async fn what_arrives_twice_is_done_once() {
 /// S18.
 #[tokio::test]
 async fn fifteen_executions_of_one_acquisition_are_one_grant() {
-    for fault in [Said::Bytes(Vec::new()), Said::HalfTheTruth].map(Fault::after) {
-        let stand = Stand::with(move |seen| match (seen.script, seen.number) {
+    for fault in [FaultResponse::Bytes(Vec::new()), FaultResponse::Truncated].map(Fault::executed) {
+        let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
             ("lock_acquire", 1..=2) => Fault { executions: 5, ..fault.clone() },
             ("lock_acquire", _) => Fault { executions: 5, ..Fault::none() },
             _ => Fault::none(),
         })
         .await;
-        let (client, host) = stand.led_client();
+        let (client, host) = env.virtual_client();
         let lock = client.lock("job").unwrap();
-        let lease = stand.in_virtual_time(&host, lock.acquire()).await.unwrap();
-        assert_eq!(stand.relay.count("lock_acquire"), 3);
-        assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
-        let token: String = stand.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+        let lease = env.in_virtual_time(&host, lock.acquire()).await.unwrap();
+        assert_eq!(env.proxy.count("lock_acquire"), 3);
+        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        let token: String = env.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
         assert_eq!(token, lease.token().to_string());
         assert_eq!(lease.release().await, Ok(Released::Released));
-        stand.assert_nothing_is_held("fifteen").await;
+        env.assert_nothing_is_held("fifteen").await;
     }
 }
 
 /// S5, S11.
 #[tokio::test]
 async fn copies_that_come_after_the_release_change_nothing() {
-    let stand = Stand::with(|_| Fault::none().copied()).await;
-    let lock = stand.answered_client().lock("job").unwrap();
+    let env = TestEnv::with(|_| Fault::none().copied()).await;
+    let lock = env.client_with_long_attempts().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     lease.renew(None).await.unwrap();
     assert_eq!(lease.release().await, Ok(Released::Released));
-    assert_eq!(stand.relay.deliver_copies().await, 3);
-    stand.assert_nothing_is_held("copies").await;
+    assert_eq!(env.proxy.deliver_copies().await, 3);
+    env.assert_nothing_is_held("copies").await;
 }
 
 /// S7, S13.
 #[tokio::test]
 async fn copies_do_not_end_the_hold_of_the_next_holder() {
-    let stand = Stand::with(|_| Fault::none().copied()).await;
-    let lock = stand.answered_client().lock("job").unwrap();
+    let env = TestEnv::with(|_| Fault::none().copied()).await;
+    let lock = env.client_with_long_attempts().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lock.force_release().await, Ok(true));
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     let next = lock.acquire().await.unwrap();
-    assert!(stand.relay.deliver_copies().await >= 4);
+    assert!(env.proxy.deliver_copies().await >= 4);
     assert_eq!(next.is_held().await, Ok(true));
-    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     assert_eq!(next.release().await, Ok(Released::Released));
 }
 
 /// S56.
 #[tokio::test]
 async fn a_request_that_arrives_after_it_was_given_up_is_not_granted() {
-    let stand = Stand::with(|seen| match seen.script {
-        "lock_acquire" => Fault::instead(Said::Bytes(Vec::new())).copied(),
+    let env = TestEnv::with(|seen| match seen.script {
+        "lock_acquire" => Fault::not_executed(FaultResponse::Bytes(Vec::new())).copied(),
         _ => Fault::none(),
     })
     .await;
-    let error = stand.answered_client().lock("job").unwrap().try_acquire().await.unwrap_err();
+    let error =
+        env.client_with_long_attempts().lock("job").unwrap().try_acquire().await.unwrap_err();
     assert_eq!(error, AcquireError::Unreachable(FailureKind::Broken));
-    assert_eq!(stand.relay.deliver_copies().await, 3);
-    stand.assert_nothing_is_held("late").await;
+    assert_eq!(env.proxy.deliver_copies().await, 3);
+    env.assert_nothing_is_held("late").await;
 }
 
 /// S8.
 #[tokio::test]
 async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
-    let stand = Stand::with(|seen| match seen.script {
-        "lock_acquire" => Fault::instead(Said::Silence).copied(),
+    let env = TestEnv::with(|seen| match seen.script {
+        "lock_acquire" => Fault::not_executed(FaultResponse::Silence).copied(),
         _ => Fault::none(),
     })
     .await;
-    let lock = stand.answered_client().lock("job").unwrap();
+    let lock = env.client_with_long_attempts().lock("job").unwrap();
     let asked = async {
-        while stand.relay.count("lock_acquire") == 0 {
+        while env.proxy.count("lock_acquire") == 0 {
             tokio::task::yield_now().await;
         }
     };
     let error = lock.acquire_cancellable(AcquireOptions::new(), asked).await.unwrap_err();
     assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
-    assert_eq!(stand.relay.deliver_copies().await, 1);
-    stand.assert_nothing_is_held("cancelled").await;
+    assert_eq!(env.proxy.deliver_copies().await, 1);
+    env.assert_nothing_is_held("cancelled").await;
 }
 
 /// S8.
 #[tokio::test]
 async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
-    let stand = Stand::with(|_| Fault::none().copied()).await;
-    let holder = stand.answered_client().lock("job").unwrap().acquire().await.unwrap();
-    assert!(stand.answered_client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
+    let env = TestEnv::with(|_| Fault::none().copied()).await;
+    let holder = env.client_with_long_attempts().lock("job").unwrap().acquire().await.unwrap();
+    assert!(
+        env.client_with_long_attempts().lock("job").unwrap().try_acquire().await.unwrap().is_none()
+    );
     assert_eq!(holder.release().await, Ok(Released::Released));
-    stand.relay.deliver_copies().await;
-    stand.assert_nothing_is_held("last try").await;
+    env.proxy.deliver_copies().await;
+    env.assert_nothing_is_held("last try").await;
 }
 
 /// A transport that sends only the hashes of scripts, never their source.
@@ -154,18 +157,18 @@ impl Transport for Hashes {
 /// S61.
 #[tokio::test]
 async fn a_hash_has_left_although_its_text_has_not() {
-    let mut stand = Stand::with(|seen| match seen.script {
+    let mut env = TestEnv::with(|seen| match seen.script {
         "lock_acquire" => Fault::none().copied(),
         _ => Fault::none(),
     })
     .await;
-    let client = Client::new(stand.answered_gateway(), Hashes::default(), TokioHost::new());
-    stand.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    let client = Client::new(env.gateway_with_long_attempts(), Hashes::default(), TokioHost::new());
+    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
     // Another client sends the script, and then the network delivers a copy of the hash.
-    stand.redis.learn().await;
-    stand.relay.deliver_copies().await;
-    assert_eq!(stand.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    env.redis.learn().await;
+    env.proxy.deliver_copies().await;
+    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     // Without Redis' clock the client may be granted the lock for ten minutes, and holds it for a
     // lease from then on.
     let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error else {

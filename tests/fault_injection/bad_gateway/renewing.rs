@@ -1,15 +1,15 @@
 //! Renews, inspects and forcibly releases through a faulty gateway.
 
+use edgelatch::client::LeaseState;
 use edgelatch::error::{RefusalKind, RequestError};
-use edgelatch::machine::LeaseState;
 
-use test_support::answers::{indeterminate, refusals};
-use test_support::misbehaviour::Fault;
-use test_support::relay::Seen;
-use test_support::stand::Stand;
+use test_support::bad_responses::{indeterminate, refusals};
+use test_support::fault_proxy::RecordedCall;
+use test_support::faults::Fault;
+use test_support::test_env::TestEnv;
 
 /// Injects this fault into everything except acquisitions and releases.
-fn between(fault: Fault) -> impl Fn(&Seen) -> Fault {
+fn between(fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
     move |seen| match seen.script {
         "lock_acquire" | "lock_release" => Fault::none(),
         _ => fault.clone(),
@@ -19,13 +19,13 @@ fn between(fault: Fault) -> impl Fn(&Seen) -> Fault {
 /// S9.
 #[tokio::test]
 async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
-    for (name, said, kind) in indeterminate() {
-        stand.anew(between(Fault::after(said))).await;
+    for (name, response, kind) in indeterminate() {
+        env.reset(between(Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
-        let renewed = stand.in_virtual_time(&host, lease.renew(None)).await;
+        let renewed = env.in_virtual_time(&host, lease.renew(None)).await;
         assert_eq!(renewed, Err(RequestError::Unreachable(kind)), "{name}");
         assert!(!matches!(lease.state(), LeaseState::Lost(_)), "{name}");
         assert!(!lease.remaining().is_zero(), "{name}");
@@ -36,13 +36,13 @@ async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
 /// S45.
 #[tokio::test]
 async fn a_renewal_that_is_refused_is_not_lost() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
-    for (name, said) in refusals() {
-        stand.anew(between(Fault::instead(said))).await;
+    for (name, response) in refusals() {
+        env.reset(between(Fault::not_executed(response))).await;
         let lease = lock.acquire().await.unwrap();
-        let error = stand.in_virtual_time(&host, lease.renew(None)).await.unwrap_err();
+        let error = env.in_virtual_time(&host, lease.renew(None)).await.unwrap_err();
         let RequestError::Refused(refusal) = error else { panic!("{name}: {error}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized, "{name}");
         assert!(!lease.remaining().is_zero(), "{name}");
@@ -52,21 +52,21 @@ async fn a_renewal_that_is_refused_is_not_lost() {
 
 #[tokio::test]
 async fn a_question_without_an_answer_has_none() {
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
-    for (name, said, kind) in indeterminate().into_iter().step_by(3) {
-        stand.anew(between(Fault::after(said))).await;
+    for (name, response, kind) in indeterminate().into_iter().step_by(3) {
+        env.reset(between(Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let unreachable = RequestError::Unreachable(kind);
-        let inspected = stand.in_virtual_time(&host, lock.inspect()).await;
+        let inspected = env.in_virtual_time(&host, lock.inspect()).await;
         assert_eq!(inspected, Err(unreachable.clone()), "{name}");
-        let is_held = stand.in_virtual_time(&host, lease.is_held()).await;
+        let is_held = env.in_virtual_time(&host, lease.is_held()).await;
         assert_eq!(is_held, Err(unreachable.clone()), "{name}");
         assert!(!matches!(lease.state(), LeaseState::Lost(_)), "{name}");
-        let ended = stand.in_virtual_time(&host, lock.force_release()).await;
+        let ended = env.in_virtual_time(&host, lock.force_release()).await;
         assert_eq!(ended, Err(unreachable), "{name}");
         let _ = lease.release().await;
-        stand.assert_nothing_is_held(name).await;
+        env.assert_nothing_is_held(name).await;
     }
 }

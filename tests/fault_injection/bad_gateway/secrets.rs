@@ -3,11 +3,11 @@
 
 use std::fmt::{Debug, Display};
 
-use test_support::answers::{indeterminate, refusals};
-use test_support::misbehaviour::{Fault, Said};
+use test_support::bad_responses::{indeterminate, refusals};
+use test_support::fault_proxy::RecordedCall;
+use test_support::faults::{Fault, FaultResponse};
 use test_support::redis::TOKEN;
-use test_support::relay::Seen;
-use test_support::stand::Stand;
+use test_support::test_env::TestEnv;
 
 const LOCK: &str = "canary-lock-0123456789";
 
@@ -16,9 +16,9 @@ fn shown(error: &(impl Debug + Display)) -> String {
 }
 
 /// Asserts that the output contains nothing of what was sent.
-fn assert_silent(stand: &Stand, shown: &str, name: &str) {
+fn assert_silent(env: &TestEnv, shown: &str, name: &str) {
     assert!(!shown.contains(TOKEN) && !shown.contains("Bearer"), "{name}: {shown}");
-    for seen in stand.relay.seen() {
+    for seen in env.proxy.calls() {
         for word in seen.words.iter().filter(|word| word.len() > 12) {
             assert!(!shown.contains(word.as_str()), "{name}: {shown}");
         }
@@ -27,34 +27,34 @@ fn assert_silent(stand: &Stand, shown: &str, name: &str) {
 
 #[tokio::test]
 async fn no_error_shows_what_was_sent() {
-    let mut answers: Vec<(&str, Said)> = refusals();
+    let mut answers: Vec<(&str, FaultResponse)> = refusals();
     // One response of each kind of failure.
     let kinds = ["a page", "nothing", "10 MB", "503"];
     let failures = indeterminate().into_iter().filter(|(name, ..)| kinds.contains(name));
-    answers.extend(failures.map(|(name, said, _)| (name, said)));
+    answers.extend(failures.map(|(name, response, _)| (name, response)));
     assert_eq!(answers.len(), refusals().len() + kinds.len());
-    let stand = Stand::new().await;
-    let (client, host) = stand.led_client();
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
     let lock = client.lock(LOCK).unwrap();
-    for (name, said) in answers {
-        let fault = Fault::after(said);
+    for (name, response) in answers {
+        let fault = Fault::executed(response);
         // The first acquisition succeeds, so that there is a hold to inspect.
-        let plan = move |seen: &Seen| {
+        let plan = move |seen: &RecordedCall| {
             let is_first = (seen.script, seen.number) == ("lock_acquire", 1);
             if is_first { Fault::none() } else { fault.clone() }
         };
-        stand.anew(plan).await;
+        env.reset(plan).await;
         let lease = lock.acquire().await.unwrap();
         let errors = [
-            shown(&stand.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err()),
-            shown(&stand.in_virtual_time(&host, lease.renew(None)).await.unwrap_err()),
-            shown(&stand.in_virtual_time(&host, lease.is_held()).await.unwrap_err()),
-            shown(&stand.in_virtual_time(&host, lock.inspect()).await.unwrap_err()),
-            shown(&stand.in_virtual_time(&host, lock.force_release()).await.unwrap_err()),
-            shown(&stand.in_virtual_time(&host, lease.release()).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lock.try_acquire()).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lease.renew(None)).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lease.is_held()).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lock.inspect()).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lock.force_release()).await.unwrap_err()),
+            shown(&env.in_virtual_time(&host, lease.release()).await.unwrap_err()),
         ];
         for error in errors {
-            assert_silent(&stand, &error, name);
+            assert_silent(&env, &error, name);
         }
     }
 }
@@ -62,21 +62,21 @@ async fn no_error_shows_what_was_sent() {
 #[tokio::test]
 async fn no_error_shows_what_redis_quotes() {
     let quoting = format!(r#"{{"error":"ERR {TOKEN} {LOCK} no such thing"}}"#);
-    let said = test_support::misbehaviour::json(400, &quoting);
-    let stand = Stand::with(move |_| Fault::instead(said.clone())).await;
-    let error = stand.answered_client().lock(LOCK).unwrap().acquire().await.unwrap_err();
+    let response = test_support::faults::json(400, &quoting);
+    let env = TestEnv::with(move |_| Fault::not_executed(response.clone())).await;
+    let error = env.client_with_long_attempts().lock(LOCK).unwrap().acquire().await.unwrap_err();
     let text = shown(&error);
     assert!(!text.contains(TOKEN) && !text.contains(LOCK), "{text}");
 }
 
 #[tokio::test]
 async fn no_object_shows_a_token_or_an_owner() {
-    let stand = Stand::new().await;
-    let client = stand.answered_client();
+    let env = TestEnv::new().await;
+    let client = env.client_with_long_attempts();
     let owner = client.owner();
     let lock = owner.lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    let text = format!("{client:?} {owner:?} {lock:?} {lease:?} {:?}", stand.gateway());
-    assert_silent(&stand, &text, "objects");
+    let text = format!("{client:?} {owner:?} {lock:?} {lease:?} {:?}", env.gateway());
+    assert_silent(&env, &text, "objects");
     lease.release().await.unwrap();
 }

@@ -2,8 +2,8 @@
 
 use edgelatch::error::FailureKind;
 
-use test_support::answers::{indeterminate, refusals};
-use test_support::misbehaviour::{Fault, Said};
+use test_support::bad_responses::{indeterminate, refusals};
+use test_support::faults::{Fault, FaultResponse};
 
 /// One fault of a request.
 #[derive(Clone, Debug)]
@@ -46,26 +46,32 @@ impl Action {
 /// Every fault, and how many of the requests it affects.
 pub(crate) fn actions() -> Vec<(Action, Times)> {
     let mut all = Vec::new();
-    for (name, said, kind) in indeterminate() {
+    for (name, response, kind) in indeterminate() {
         let class = Class::TellsNothing(kind);
         // Half of a response that does not exist is an empty response, which is another case.
-        if !matches!(said, Said::HalfTheTruth) {
-            all.extend(often(format!("{name}, not executed"), Fault::instead(said.clone()), class));
+        if !matches!(response, FaultResponse::Truncated) {
+            all.extend(often(
+                format!("{name}, not executed"),
+                Fault::not_executed(response.clone()),
+                class,
+            ));
         }
-        all.extend(often(format!("{name}, executed"), Fault::after(said.clone()), class));
-        let twice = Fault { executions: 2, ..Fault::after(said) }.copied();
+        all.extend(often(format!("{name}, executed"), Fault::executed(response.clone()), class));
+        let twice = Fault { executions: 2, ..Fault::executed(response) }.copied();
         all.extend(often(format!("{name}, executed twice, and once more later"), twice, class));
     }
-    for (phase, fault) in
-        [("not executed", Fault::instead(Said::Silence)), ("executed", Fault::after(Said::Silence))]
-    {
+    for (phase, fault) in [
+        ("not executed", Fault::not_executed(FaultResponse::Silence)),
+        ("executed", Fault::executed(FaultResponse::Silence)),
+    ] {
         // Only the first request: each silence takes as long as an attempt.
         let class = Class::TellsNothing(FailureKind::TimedOut);
         let action = Action { name: format!("silence, {phase}"), fault: fault.copied(), class };
         all.push((action, Times::First));
     }
-    for (name, said) in refusals() {
-        let action = Action { name: name.into(), fault: Fault::instead(said), class: Class::No };
+    for (name, response) in refusals() {
+        let action =
+            Action { name: name.into(), fault: Fault::not_executed(response), class: Class::No };
         all.push((action, Times::All));
     }
     for (name, fault) in [("twice", Fault::twice()), ("a copy later", Fault::none().copied())] {

@@ -4,18 +4,18 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
+use edgelatch::Gateway;
 use edgelatch::client::Client;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 
 use super::actions::{Action, Times, actions};
 use super::objects::{AnyLock, Object};
-use test_support::misbehaviour::{Fault, Said};
+use test_support::fault_proxy::FaultProxy;
+use test_support::faults::{Fault, FaultResponse};
 use test_support::redis::{Redis, TOKEN};
-use test_support::relay::Relay;
-use test_support::stand::{ANSWERED_ATTEMPT, NativeClient};
+use test_support::test_env::{LONG_ATTEMPT, NativeClient};
 
 /// The time for an attempt without a response: each test of silence waits for it.
 const SILENT_ATTEMPT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ pub(crate) struct Cell {
     pub(crate) honest: Vec<NativeClient>,
     /// Clients of faulty gateways.
     pub(crate) bad: Vec<NativeClient>,
-    relays: Vec<Relay>,
+    proxies: Vec<FaultProxy>,
 }
 
 /// Tests the cells of an operation that make `sense`, and prints their number.
@@ -93,17 +93,17 @@ impl Cell {
         times: Times,
         name: String,
     ) -> Self {
-        let (mut relays, mut honest, mut bad) = (Vec::new(), Vec::new(), Vec::new());
-        let is_silent = matches!(action.fault.answer, Said::Silence);
-        let attempt = if is_silent { SILENT_ATTEMPT } else { ANSWERED_ATTEMPT };
+        let (mut proxies, mut honest, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        let is_silent = matches!(action.fault.response, FaultResponse::Silence);
+        let attempt = if is_silent { SILENT_ATTEMPT } else { LONG_ATTEMPT };
         for redis in ground {
-            let relay = Relay::start(redis.address()).await;
-            bad.push(client(&relay.url(), attempt));
-            honest.push(client(&format!("http://{}", redis.address()), ANSWERED_ATTEMPT));
-            relays.push(relay);
+            let proxy = FaultProxy::start(redis.address()).await;
+            bad.push(client(&proxy.url(), attempt));
+            honest.push(client(&format!("http://{}", redis.address()), LONG_ATTEMPT));
+            proxies.push(proxy);
         }
         object.prepare(&honest[0], &name).await;
-        Self { object, action, times, name, honest, bad, relays }
+        Self { object, action, times, name, honest, bad, proxies }
     }
 
     /// The lock under test, through the faulty gateways.
@@ -118,9 +118,9 @@ impl Cell {
 
     /// From now on the first or all requests of this operation have the fault.
     pub(crate) fn befall(&self, operation: &'static str) {
-        for relay in &self.relays {
+        for proxy in &self.proxies {
             let (fault, times) = (self.action.fault.clone(), self.times);
-            relay.plan(move |seen| {
+            proxy.plan(move |seen| {
                 let is_hit = operation_of(seen.script) == operation;
                 if is_hit && (times == Times::All || seen.number == 1) {
                     fault.clone()
@@ -133,15 +133,15 @@ impl Cell {
 
     /// The number of requests of this operation.
     pub(crate) fn seen(&self, operation: &str) -> usize {
-        let all = self.relays.iter().flat_map(Relay::seen);
+        let all = self.proxies.iter().flat_map(FaultProxy::calls);
         all.filter(|seen| operation_of(seen.script) == operation).count()
     }
 
     /// Ends all faults and delivers the copies that were kept.
     pub(crate) async fn heal(&self) {
-        for relay in &self.relays {
-            relay.deliver_copies().await;
-            relay.plan(|_| Fault::none());
+        for proxy in &self.proxies {
+            proxy.deliver_copies().await;
+            proxy.plan(|_| Fault::none());
         }
     }
 

@@ -2,9 +2,9 @@
 
 // Slow: each test runs many cells on real servers, whose pauses and silences take real time.
 
+mod acquiring;
 mod actions;
 mod ending;
 mod env;
 mod holding;
 mod objects;
-mod taking;

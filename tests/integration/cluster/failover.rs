@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{LossReason, RequestError};
-use edgelatch::machine::Released;
 use tokio::task::block_in_place;
 
-use super::load::{Failover, Load, pool, seats, takes};
+use super::env::{RecordingClient, RecordingLease, TestEnv};
+use super::load::{Failover, Load, locks_to_acquire, permit_semaphore, semaphore};
 use super::objects::{count, exclude, open, protect, share};
 use super::replicas::acquire;
-use super::stand::{NotedClient, NotedLease, Stand};
 use test_support::servers::{Cluster, Sentinels, Server, until};
 
 /// The lease of all holds here.
@@ -23,15 +22,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
     let cluster = block_in_place(|| Cluster::start(Duration::from_secs(15)));
-    let stand = Stand::new(cluster.url()).await;
+    let env = TestEnv::new(cluster.url()).await;
     let tag = format!("{{{}}}", cluster.keys("handing-over:")[0]);
-    let (client, _) = stand.client();
+    let (client, _) = env.client();
     let kept = hold(&client, &format!("{tag}:kept"), AcquireOptions::new()).await;
-    let mut load = Load::begin(&stand, &tag, Failover::Keeps).await;
-    load.goes_on(3).await;
+    let mut load = Load::begin(&env, &tag, Failover::Keeps).await;
+    load.wait_for_grants(3).await;
     block_in_place(|| cluster.fail_over(&tag));
-    load.goes_on(3).await;
-    load.ends().await;
+    load.wait_for_grants(3).await;
+    load.finish().await;
     is_kept(kept).await;
     works(&client, &tag).await;
 }
@@ -41,16 +40,16 @@ async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
 async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
     // 30 s: no node that runs is voted out, however busy the machine is.
     let mut cluster = block_in_place(|| Cluster::start(Duration::from_secs(30)));
-    let stand = Stand::new(cluster.url()).await;
+    let env = TestEnv::new(cluster.url()).await;
     let tag = format!("{{{}}}", cluster.keys("losing:")[0]);
     let (master, replica) = cluster.places(&tag);
-    let (client, _) = stand.client();
+    let (client, _) = env.client();
     let replicated = AcquireOptions::new().replicas(1);
     let kept = hold(&client, &format!("{tag}:kept"), replicated).await;
     let before = hold(&client, &format!("{tag}:gone"), replicated).await;
     give_back(before).await;
-    let mut load = Load::begin(&stand, &tag, Failover::Loses).await;
-    load.goes_on(2).await;
+    let mut load = Load::begin(&env, &tag, Failover::Loses).await;
+    load.wait_for_grants(2).await;
 
     // The replica may stand for election, however old its data is.
     let late = ["CONFIG", "SET", "cluster-replica-validity-factor", "0"];
@@ -66,8 +65,8 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
         let replica = &cluster.servers()[replica];
         until(|| replica.says(&["INFO", "replication"], "role:master").then_some(()));
     });
-    load.goes_on(3).await;
-    load.ends().await;
+    load.wait_for_grants(3).await;
+    load.finish().await;
     is_told_as_lost(&client, gone, &format!("{tag}:gone")).await;
     is_kept(kept).await;
     works(&client, &tag).await;
@@ -79,14 +78,14 @@ async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
     let mut sentinels = block_in_place(Sentinels::start);
     // No master that runs is voted out, however busy the machine is.
     sentinels.set_patience(PATIENCE);
-    let stand = Stand::new(sentinels.url()).await;
-    let (client, _) = stand.client();
-    let mut load = Load::begin(&stand, "{load}", Failover::Loses).await;
-    load.goes_on(2).await;
+    let env = TestEnv::new(sentinels.url()).await;
+    let (client, _) = env.client();
+    let mut load = Load::begin(&env, "{load}", Failover::Loses).await;
+    load.wait_for_grants(2).await;
 
     // A failover that the Sentinels are told to make.
     block_in_place(|| sentinels.fail_over());
-    load.goes_on(2).await;
+    load.wait_for_grants(2).await;
     let master = sentinels.master();
     block_in_place(|| until(|| (replicas_of(sentinels.server(master)) == 2).then_some(())));
 
@@ -101,8 +100,8 @@ async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
     sentinels.server(master).kill();
     block_in_place(|| until(|| (sentinels.master() != master).then_some(())));
     sentinels.set_patience(PATIENCE);
-    load.goes_on(3).await;
-    load.ends().await;
+    load.wait_for_grants(3).await;
+    load.finish().await;
     is_told_as_lost(&client, gone, "{gone}").await;
     is_kept(kept).await;
     works(&client, "{after}").await;
@@ -127,27 +126,27 @@ fn replicas_of(master: &Server) -> usize {
 
 /// Acquires one lease of each kind.
 async fn hold(
-    client: &NotedClient,
+    client: &RecordingClient,
     tag: &str,
     options: AcquireOptions,
-) -> Vec<(&'static str, NotedLease)> {
-    pool(client, tag).try_set_permits(1, None).await.unwrap();
-    seats(client, tag).try_set_permits(1).await.unwrap();
+) -> Vec<(&'static str, RecordingLease)> {
+    semaphore(client, tag).try_set_permits(1, None).await.unwrap();
+    permit_semaphore(client, tag).try_set_permits(1).await.unwrap();
     let mut leases = Vec::new();
-    for (kind, lock) in takes(client, tag) {
+    for (kind, lock) in locks_to_acquire(client, tag) {
         leases.push((kind, acquire(&lock, options.lease(LEASE)).await));
     }
     leases
 }
 
-async fn give_back(leases: Vec<(&'static str, NotedLease)>) {
+async fn give_back(leases: Vec<(&'static str, RecordingLease)>) {
     for (kind, lease) in leases {
         assert_eq!(lease.release().await, Ok(Released::Released), "{kind}");
     }
 }
 
 /// Asserts that the holds still exist.
-async fn is_kept(leases: Vec<(&'static str, NotedLease)>) {
+async fn is_kept(leases: Vec<(&'static str, RecordingLease)>) {
     for (kind, lease) in &leases {
         assert!(lease.is_held().await.unwrap(), "{kind}");
         lease.renew(None).await.unwrap();
@@ -157,7 +156,11 @@ async fn is_kept(leases: Vec<(&'static str, NotedLease)>) {
 
 /// Asserts that the holders are notified of the loss, and that later holders have later tokens and
 /// are not disturbed.
-async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedLease)>, tag: &str) {
+async fn is_told_as_lost(
+    client: &RecordingClient,
+    leases: Vec<(&'static str, RecordingLease)>,
+    tag: &str,
+) {
     for (number, (kind, lease)) in leases.into_iter().enumerate() {
         if number % 2 == 0 {
             assert!(!lease.is_held().await.unwrap(), "{kind}");
@@ -166,7 +169,7 @@ async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedL
             assert_eq!(lost, RequestError::Lost(LossReason::Gone), "{kind}");
         }
         assert_eq!(lease.lost().await, LossReason::Gone, "{kind}");
-        let (_, lock) = takes(client, tag).swap_remove(number);
+        let (_, lock) = locks_to_acquire(client, tag).swap_remove(number);
         let next = lock.try_acquire().await.unwrap().unwrap();
         assert!(next.token() > lease.token(), "{kind}");
         assert_eq!(lease.release().await, Ok(Released::WasLost), "{kind}");
@@ -176,7 +179,7 @@ async fn is_told_as_lost(client: &NotedClient, leases: Vec<(&'static str, NotedL
 }
 
 /// Asserts that all objects work as usual.
-async fn works(client: &NotedClient, tag: &str) {
+async fn works(client: &RecordingClient, tag: &str) {
     exclude(client, &format!("{tag}:excluding")).await;
     share(client, &format!("{tag}:sharing")).await;
     count(client, &format!("{tag}:counting")).await;

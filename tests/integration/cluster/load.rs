@@ -5,26 +5,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease};
+use edgelatch::client::{AcquireOptions, Lease, OwnScript, Released};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
 use edgelatch::host::{Host as _, TokioHost};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::time::Instant;
 use edgelatch::timing::PeerSkew;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::objects::{NotedLock, kinds};
-use super::stand::{Noted, NotedClient, Stand};
+use super::env::{RecordingClient, RecordingTransport, TestEnv};
+use super::objects::{RecordingLock, kinds};
 
 /// The number of tasks for each kind.
 const TASKS: usize = 2;
 /// The initial count of the latch: more than the tasks count down.
 const COUNT: u64 = 1 << 40;
 /// The time limit of a test: reached only by a failing one.
-const AT_MOST: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// The possible effect of a failover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +36,16 @@ pub(crate) enum Failover {
 /// The running tasks.
 pub(crate) struct Load {
     tasks: JoinSet<()>,
-    watches: Vec<Arc<Watch>>,
-    latch: Arc<Watch>,
+    checkers: Vec<Arc<KindChecker>>,
+    latch: Arc<KindChecker>,
     stop: Arc<AtomicBool>,
-    client: NotedClient,
+    client: RecordingClient,
     failover: Failover,
     tag: String,
 }
 
 /// The state that all tasks of one kind share.
-struct Watch {
+struct KindChecker {
     kind: &'static str,
     failover: Failover,
     /// The largest token that was granted.
@@ -59,88 +57,88 @@ struct Watch {
     /// The number of increments in Redis that certainly happened, and of those with an unknown
     /// outcome.
     counted: AtomicUsize,
-    unsure: AtomicUsize,
+    unconfirmed: AtomicUsize,
     news: Arc<Notify>,
     host: TokioHost,
 }
 
 impl Load {
     /// Starts the tasks; all their keys have this tag.
-    pub(crate) async fn begin(stand: &Stand, tag: &str, failover: Failover) -> Self {
-        let (client, stop) = (stand.answered_client(), Arc::new(AtomicBool::new(false)));
-        pool(&client, tag).try_set_permits(1, None).await.unwrap();
-        seats(&client, tag).try_set_permits(1).await.unwrap();
+    pub(crate) async fn begin(env: &TestEnv, tag: &str, failover: Failover) -> Self {
+        let (client, stop) = (env.client_with_long_attempts(), Arc::new(AtomicBool::new(false)));
+        semaphore(&client, tag).try_set_permits(1, None).await.unwrap();
+        permit_semaphore(&client, tag).try_set_permits(1).await.unwrap();
         assert!(latch(&client, tag).try_set_count(COUNT).await.unwrap());
         let (mut tasks, news) = (JoinSet::new(), Arc::new(Notify::new()));
-        let mut watches = Vec::new();
-        for (number, (kind, _)) in takes(&client, tag).iter().enumerate() {
-            let watch = Arc::new(Watch::new(kind, failover, &news));
+        let mut checkers = Vec::new();
+        for (number, (kind, _)) in locks_to_acquire(&client, tag).iter().enumerate() {
+            let checker = Arc::new(KindChecker::new(kind, failover, &news));
             for _ in 0..TASKS {
-                let (client, tag) = (stand.quick_client(), tag.to_owned());
-                let (watch, stop) = (Arc::clone(&watch), Arc::clone(&stop));
+                let (client, tag) = (env.client_with_short_attempts(), tag.to_owned());
+                let (checker, stop) = (Arc::clone(&checker), Arc::clone(&stop));
                 tasks.spawn(async move {
-                    let (_, lock) = takes(&client, &tag).swap_remove(number);
-                    let key = counter(&tag, watch.kind);
+                    let (_, lock) = locks_to_acquire(&client, &tag).swap_remove(number);
+                    let key = counter(&tag, checker.kind);
                     while !stop.load(Ordering::Relaxed) {
-                        watch.take(&lock, &key).await;
+                        checker.take(&lock, &key).await;
                     }
                 });
             }
-            watches.push(watch);
+            checkers.push(checker);
         }
-        let counting = Arc::new(Watch::new("latch", failover, &news));
+        let counting = Arc::new(KindChecker::new("latch", failover, &news));
         let (counts, stopped) = (Arc::clone(&counting), Arc::clone(&stop));
-        let (counter, place) = (stand.quick_client(), tag.to_owned());
+        let (counter, place) = (env.client_with_short_attempts(), tag.to_owned());
         tasks.spawn(async move {
             while !stopped.load(Ordering::Relaxed) {
                 counts.count(latch(&counter, &place).count_down().await.map(drop));
             }
         });
-        watches.push(Arc::clone(&counting));
+        checkers.push(Arc::clone(&counting));
         let tag = tag.to_owned();
-        Self { tasks, watches, latch: counting, stop, client, failover, tag }
+        Self { tasks, checkers, latch: counting, stop, client, failover, tag }
     }
 
     /// Waits until each kind was granted `grants` times more.
-    pub(crate) async fn goes_on(&mut self, grants: usize) {
-        for watch in &self.watches {
-            let wanted = watch.grants.load(Ordering::Relaxed) + grants;
+    pub(crate) async fn wait_for_grants(&mut self, grants: usize) {
+        for checker in &self.checkers {
+            let wanted = checker.grants.load(Ordering::Relaxed) + grants;
             let waiting = async {
                 loop {
                     // Registers before it reads the count, so that a grant in between is not
                     // missed.
-                    let news = watch.news.notified();
-                    if watch.grants.load(Ordering::Relaxed) >= wanted {
+                    let news = checker.news.notified();
+                    if checker.grants.load(Ordering::Relaxed) >= wanted {
                         return;
                     }
                     news.await;
                 }
             };
-            let waited = timeout(AT_MOST, async {
+            let waited = timeout(TIME_LIMIT, async {
                 tokio::select! {
                     () = waiting => {}
                     // No task ends by itself unless it fails.
                     ended = self.tasks.join_next() => ended.unwrap().unwrap(),
                 }
             });
-            assert!(waited.await.is_ok(), "{}: no grant for too long", watch.kind);
+            assert!(waited.await.is_ok(), "{}: no grant for too long", checker.kind);
         }
     }
 
     /// Ends the tasks, and compares their counts with those in Redis.
-    pub(crate) async fn ends(self) {
+    pub(crate) async fn finish(self) {
         self.stop.store(true, Ordering::Relaxed);
-        timeout(AT_MOST, self.tasks.join_all()).await.unwrap();
-        for watch in &self.watches {
+        timeout(TIME_LIMIT, self.tasks.join_all()).await.unwrap();
+        for checker in &self.checkers {
             // The other kinds count with a script, which runs only while the lease is held. The
             // counter is read with a script too, so under a lease.
-            if !["semaphore", "permits", "latch"].contains(&watch.kind) {
+            if !["semaphore", "permits", "latch"].contains(&checker.kind) {
                 let lock = self.client.lock(&format!("{}:reads", self.tag)).unwrap();
                 let lease = lock.acquire().await.unwrap();
-                let key = counter(&self.tag, watch.kind);
+                let key = counter(&self.tag, checker.kind);
                 let text = "return tonumber(redis.call('GET', KEYS[1]) or 0)";
                 let script = OwnScript::new(text, vec![key], vec![]).unwrap();
-                watch.check(lease.eval(&script).await.unwrap().parse().unwrap());
+                checker.check(lease.eval(&script).await.unwrap().parse().unwrap());
                 lease.release().await.unwrap();
             }
         }
@@ -151,17 +149,17 @@ impl Load {
     }
 }
 
-impl Watch {
+impl KindChecker {
     fn new(kind: &'static str, failover: Failover, news: &Arc<Notify>) -> Self {
         let (newest, inside, news) = (Mutex::default(), Mutex::default(), Arc::clone(news));
-        let [grants, counted, unsure] = [(); 3].map(|()| AtomicUsize::new(0));
+        let [grants, counted, unconfirmed] = [(); 3].map(|()| AtomicUsize::new(0));
         let host = TokioHost::new();
-        Self { kind, failover, newest, inside, grants, counted, unsure, news, host }
+        Self { kind, failover, newest, inside, grants, counted, unconfirmed, news, host }
     }
 
     /// One round: acquires the object, increments a counter in Redis while it is held, and releases
     /// it.
-    async fn take(&self, lock: &NotedLock, key: &str) {
+    async fn take(&self, lock: &RecordingLock, key: &str) {
         let before = *self.newest.lock().unwrap();
         let options = AcquireOptions::new().lease(Duration::from_secs(6));
         let lease = match lock.acquire_with(options.wait(Duration::from_secs(8))).await {
@@ -187,7 +185,7 @@ impl Watch {
         }
     }
 
-    fn enter(&self, token: u64, lease: &Lease<Noted, TokioHost>) {
+    fn enter(&self, token: u64, lease: &Lease<RecordingTransport, TokioHost>) {
         let mut newest = self.newest.lock().unwrap();
         *newest = token.max(*newest);
         drop(newest);
@@ -221,7 +219,9 @@ impl Watch {
                     self.news.notify_waiters();
                 }
             }
-            Err(RequestError::Unreachable(_)) => drop(self.unsure.fetch_add(1, Ordering::Relaxed)),
+            Err(RequestError::Unreachable(_)) => {
+                self.unconfirmed.fetch_add(1, Ordering::Relaxed);
+            }
             Err(RequestError::Lost(_) | RequestError::NotExecuted(_)) => {}
             Err(RequestError::Refused(no)) if no.kind() == RefusalKind::Unavailable => {}
             Err(other) => panic!("{}: {other:?}", self.kind),
@@ -232,7 +232,7 @@ impl Watch {
     /// confirmed ones unless writes were lost.
     fn check(&self, found: usize) {
         let counted = self.counted.load(Ordering::Relaxed);
-        let at_most = counted + self.unsure.load(Ordering::Relaxed);
+        let at_most = counted + self.unconfirmed.load(Ordering::Relaxed);
         assert!(found <= at_most, "{}: {found}, not {at_most}", self.kind);
         let complete = found >= counted || self.failover == Failover::Loses;
         assert!(complete, "{}: {found}, not {counted}", self.kind);
@@ -240,32 +240,38 @@ impl Watch {
 }
 
 /// One lock of each kind that can be held at the same time as the others.
-pub(crate) fn takes(client: &NotedClient, tag: &str) -> Vec<(&'static str, NotedLock)> {
+pub(crate) fn locks_to_acquire(
+    client: &RecordingClient,
+    tag: &str,
+) -> Vec<(&'static str, RecordingLock)> {
     let mut all = Vec::new();
     for number in 0..kinds(client, tag).len() {
         // Each has a name of its own.
         all.push(kinds(client, &format!("{tag}:{number}"))[number].clone());
     }
-    all.push(("semaphore", pool(client, tag).permits(1).unwrap()));
-    all.push(("permits", seats(client, tag).permits(1).unwrap()));
+    all.push(("semaphore", semaphore(client, tag).permits(1).unwrap()));
+    all.push(("permits", permit_semaphore(client, tag).permits(1).unwrap()));
     all
 }
 
-pub(crate) fn pool(
-    client: &NotedClient,
+pub(crate) fn semaphore(
+    client: &RecordingClient,
     tag: &str,
-) -> edgelatch::client::Semaphore<Noted, TokioHost> {
+) -> edgelatch::client::Semaphore<RecordingTransport, TokioHost> {
     client.semaphore(&format!("{tag}:pool")).unwrap()
 }
 
-pub(crate) fn seats(
-    client: &NotedClient,
+pub(crate) fn permit_semaphore(
+    client: &RecordingClient,
     tag: &str,
-) -> edgelatch::client::PermitExpirableSemaphore<Noted, TokioHost> {
+) -> edgelatch::client::PermitExpirableSemaphore<RecordingTransport, TokioHost> {
     client.permit_expirable_semaphore(&format!("{tag}:seats"), PeerSkew::DEFAULT).unwrap()
 }
 
-fn latch(client: &NotedClient, tag: &str) -> edgelatch::client::CountDownLatch<Noted, TokioHost> {
+fn latch(
+    client: &RecordingClient,
+    tag: &str,
+) -> edgelatch::client::CountDownLatch<RecordingTransport, TokioHost> {
     client.count_down_latch(&format!("{tag}:latch")).unwrap()
 }
 

@@ -1,6 +1,7 @@
 //! Tests every object through the gateway on a real Redis Cluster, and on a master that Sentinels
 //! monitor.
 
+mod env;
 mod failover;
 mod load;
 mod multi_lock;
@@ -9,4 +10,3 @@ mod objects;
 mod publishing;
 mod replicas;
 mod scripts;
-mod stand;

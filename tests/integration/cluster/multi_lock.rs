@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, FairSettings, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use tokio::task::JoinSet;
 
-use super::objects::{NotedLock, beside};
-use super::stand::{NotedClient, Stand};
+use super::env::{RecordingClient, TestEnv};
+use super::objects::{RecordingLock, beside};
 use test_support::servers::Cluster;
 use test_support::slow_machine::in_time;
 
-fn locks(client: &NotedClient, names: &[String]) -> Vec<NotedLock> {
+fn locks(client: &RecordingClient, names: &[String]) -> Vec<RecordingLock> {
     names.iter().map(|name| client.lock(name).unwrap()).collect()
 }
 
@@ -26,8 +24,8 @@ fn spread(cluster: &Cluster, start: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_finds_out_once_that_it_is_a_cluster() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, noted) = stand.client();
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, recorder) = env.client();
     let names = spread(&cluster, "found");
     let all = client.multi_lock(locks(&client, &names)).unwrap();
     for round in 0..3 {
@@ -39,10 +37,10 @@ async fn a_client_finds_out_once_that_it_is_a_cluster() {
         assert!(lease.is_held().await.unwrap());
         lease.renew(Some(Duration::from_secs(60))).await.unwrap();
         assert_eq!(lease.release().await, Ok(Released::Released));
-        let complaints = noted.complaints();
+        let redis_errors = recorder.redis_errors();
         assert!(
-            complaints.len() == 1 && complaints[0].starts_with("CROSSSLOT"),
-            "{round}: {complaints:?}"
+            redis_errors.len() == 1 && redis_errors[0].starts_with("CROSSSLOT"),
+            "{round}: {redis_errors:?}"
         );
     }
     // Other objects and clones of the client know it too.
@@ -57,29 +55,29 @@ async fn a_client_finds_out_once_that_it_is_a_cluster() {
         .release()
         .await
         .unwrap();
-    assert_eq!(noted.complaints().len(), 1);
+    assert_eq!(recorder.redis_errors().len(), 1);
     assert_free(&client, &names).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_of_one_slot_are_taken_in_one_request_and_a_tag_makes_them_so() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, noted) = stand.client();
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, recorder) = env.client();
     let names = ["tagged", "{tagged}:1", "2{tagged}", "{tagged} 3"].map(str::to_owned);
     let all = client.multi_lock(locks(&client, &names)).unwrap();
     all.acquire().await.unwrap().release().await.unwrap();
-    let before = noted.count();
+    let before = recorder.count();
     all.acquire().await.unwrap().release().await.unwrap();
-    assert_eq!((noted.count(), noted.complaints()), (before + 2, vec![]));
+    assert_eq!((recorder.count(), recorder.redis_errors()), (before + 2, vec![]));
 }
 
 // Slow: the servers of a real Redis Cluster have to start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, _) = stand.client();
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, _) = env.client();
     let names = spread(&cluster, "busy");
     for held in &names {
         let lease = client.lock(held).unwrap().acquire().await.unwrap();
@@ -105,8 +103,8 @@ async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_of_any_kind_in_any_slot_are_one_lock() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, noted) = stand.client();
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, recorder) = env.client();
     let [a, b, c, d, e, f]: [String; 6] = spread(&cluster, "mixed").try_into().unwrap();
     let members = || {
         [
@@ -136,25 +134,25 @@ async fn members_of_any_kind_in_any_slot_are_one_lock() {
             .await
             .unwrap();
     }
-    let crossing = noted.complaints();
+    let crossing = recorder.redis_errors();
     assert!(crossing.len() <= 1 && crossing.iter().all(|text| text.starts_with("CROSSSLOT")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orders_that_differ_do_not_stop_each_other_across_slots() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
+    let env = TestEnv::new(cluster.url()).await;
     let names = spread(&cluster, "ordered");
     let counter = beside(&names[0]);
     let mut tasks = JoinSet::new();
     for number in 0..4 {
-        let (client, _) = stand.client();
+        let (client, _) = env.client();
         let mut members = locks(&client, &names);
         members.rotate_left(number);
         if number % 2 == 1 {
             members.reverse();
         }
-        let script = edgelatch::protocol::calls::GuardedWrite::set(number.to_string(), None);
+        let script = edgelatch::client::GuardedWrite::set(number.to_string(), None);
         let guard = client.guard(&counter, edgelatch::timing::GuardMemory::DEFAULT).unwrap();
         let first = names[0].clone();
         tasks.spawn(async move {
@@ -176,11 +174,11 @@ async fn orders_that_differ_do_not_stop_each_other_across_slots() {
     tokens.sort_unstable();
     tokens.dedup();
     assert_eq!(tokens.len(), 12);
-    assert_free(&stand.client().0, &names).await;
+    assert_free(&env.client().0, &names).await;
 }
 
 /// Asserts that no client holds any of them.
-async fn assert_free(client: &NotedClient, names: &[String]) {
+async fn assert_free(client: &RecordingClient, names: &[String]) {
     for name in names {
         assert!(!client.lock(name).unwrap().inspect().await.unwrap().is_locked, "{name}");
     }

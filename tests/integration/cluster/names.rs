@@ -1,14 +1,13 @@
 //! Which names Redisson can place in a cluster, and which of them the client rejects before it
 //! sends a request.
 
-use edgelatch::client::Client;
+use edgelatch::client::{Client, FairSettings};
 use edgelatch::error::InvalidOption;
 use edgelatch::name::LockName;
-use edgelatch::protocol::calls::FairSettings;
-use edgelatch::protocol::slot::slot;
 use edgelatch::timing::PeerSkew;
+use edgelatch_proto::protocol::slot::slot;
 
-use super::stand::{Noted, Stand};
+use super::env::{RecordingTransport, TestEnv};
 use test_support::servers::Cluster;
 
 /// Names, and whether Redisson can place a lock, a read lock and a latch of that name:
@@ -60,17 +59,20 @@ fn what_redisson_cannot_place_is_refused_and_what_is_accepted_lies_in_one_slot()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_is_refused_is_refused_by_every_object_and_nothing_is_sent() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, noted) = stand.client();
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, recorder) = env.client();
     for name in ["a{b}{c}", "a}b{c}", "a{b", "map{", "a}b", "{}x", "}{", "", "a\u{7}b", "el:x"] {
         for refused in refusals(&client, name) {
             assert_eq!(refused.option(), "name", "{name}");
         }
     }
-    assert_eq!(noted.count(), 0);
+    assert_eq!(recorder.count(), 0);
 }
 
-fn refusals(client: &Client<Noted, edgelatch::host::TokioHost>, name: &str) -> [InvalidOption; 8] {
+fn refusals(
+    client: &Client<RecordingTransport, edgelatch::host::TokioHost>,
+    name: &str,
+) -> [InvalidOption; 8] {
     let fair = FairSettings::default();
     [
         client.lock(name).unwrap_err(),

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{
+    AcquireOptions, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
 
-use super::stand::{Noted, NotedClient};
+use super::env::{RecordingClient, RecordingTransport};
 
 /// A lock whose client records the responses.
-pub(crate) type NotedLock = Lock<Noted, TokioHost>;
+pub(crate) type RecordingLock = Lock<RecordingTransport, TokioHost>;
 
 /// One lock of each kind that excludes all other clients. Locks of one name exclude each other,
 /// except for the last two.
-pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLock); 9] {
+pub(crate) fn kinds(client: &RecordingClient, name: &str) -> [(&'static str, RecordingLock); 9] {
     let fair = FairSettings::default();
     let read_write = client.read_write_lock(name, Default::default()).unwrap();
     [
@@ -33,7 +33,7 @@ pub(crate) fn kinds(client: &NotedClient, name: &str) -> [(&'static str, NotedLo
 
 /// Acquires each lock, checks that a rival is refused, inspects, renews, waits for, hands over, and
 /// forcibly releases it.
-pub(crate) async fn exclude(client: &NotedClient, name: &str) {
+pub(crate) async fn exclude(client: &RecordingClient, name: &str) {
     for ((kind, lock), (_, rival)) in kinds(client, name).iter().zip(&kinds(client, name)) {
         let lease = lock.acquire().await.unwrap();
         assert!(rival.try_acquire().await.unwrap().is_none(), "{kind} {name}");
@@ -55,10 +55,10 @@ pub(crate) async fn exclude(client: &NotedClient, name: &str) {
 }
 
 /// Uses concurrent readers, a preferred writer, and a writer that downgrades to reading.
-pub(crate) async fn share(client: &NotedClient, name: &str) {
+pub(crate) async fn share(client: &RecordingClient, name: &str) {
     let settings = edgelatch::client::ReadWriteSettings::default();
     let settings = settings.prefers_writers(WantTime::DEFAULT);
-    let shelf = |client: &NotedClient| client.read_write_lock(name, settings).unwrap();
+    let shelf = |client: &RecordingClient| client.read_write_lock(name, settings).unwrap();
     let (owner, others) = (shelf(&client.owner()), shelf(client));
     let (one, two) =
         (owner.read().acquire().await.unwrap(), others.read().acquire().await.unwrap());
@@ -80,46 +80,47 @@ pub(crate) async fn share(client: &NotedClient, name: &str) {
 }
 
 /// Uses permits of both kinds.
-pub(crate) async fn count(client: &NotedClient, name: &str) {
-    let pool = client.semaphore(name).unwrap();
-    assert!(pool.try_set_permits(3, None).await.unwrap(), "{name}");
-    let two = pool.acquire(2).await.unwrap();
-    assert!(pool.try_acquire(2).await.unwrap().is_none(), "{name}");
+pub(crate) async fn count(client: &RecordingClient, name: &str) {
+    let semaphore = client.semaphore(name).unwrap();
+    assert!(semaphore.try_set_permits(3, None).await.unwrap(), "{name}");
+    let two = semaphore.acquire(2).await.unwrap();
+    assert!(semaphore.try_acquire(2).await.unwrap().is_none(), "{name}");
     assert!(two.is_held().await.unwrap(), "{name}");
-    let (one, released) = tokio::join!(pool.acquire(2), two.release());
+    let (one, released) = tokio::join!(semaphore.acquire(2), two.release());
     assert_eq!(released, Ok(Released::Released), "{name}");
     let leased = AcquireOptions::new().lease(Duration::from_secs(20));
-    let third = pool.permits(1).unwrap().acquire_with(leased).await.unwrap();
+    let third = semaphore.permits(1).unwrap().acquire_with(leased).await.unwrap();
     third.renew(None).await.unwrap();
     one.unwrap().release().await.unwrap();
-    assert!(pool.force_release().await.unwrap(), "{name}");
+    assert!(semaphore.force_release().await.unwrap(), "{name}");
     assert_eq!(third.release().await, Ok(Released::WasLost), "{name}");
-    assert_eq!(pool.add_permits(2).await, Ok(5), "{name}");
-    assert!(pool.release_if_exists(1).await.unwrap(), "{name}");
-    assert_eq!(pool.drain_permits().await, Ok(6), "{name}");
+    assert_eq!(semaphore.add_permits(2).await, Ok(5), "{name}");
+    assert!(semaphore.release_if_exists(1).await.unwrap(), "{name}");
+    assert_eq!(semaphore.drain_permits().await, Ok(6), "{name}");
 
     // In the same slot if the name has a tag of its own, so that objects of both kinds are in one
     // slot.
-    let seats = client.permit_expirable_semaphore(&beside(name), PeerSkew::DEFAULT).unwrap();
-    assert!(seats.try_set_permits(3).await.unwrap(), "{name}");
-    let two = seats.permits(2).unwrap().acquire_with(leased).await.unwrap();
+    let permit_semaphore =
+        client.permit_expirable_semaphore(&beside(name), PeerSkew::DEFAULT).unwrap();
+    assert!(permit_semaphore.try_set_permits(3).await.unwrap(), "{name}");
+    let two = permit_semaphore.permits(2).unwrap().acquire_with(leased).await.unwrap();
     two.renew(None).await.unwrap();
     let ids = two.permit_ids();
-    assert!(seats.inspect(&ids).await.unwrap().are_held, "{name}");
-    assert!(seats.update_lease_time(&ids, None).await.unwrap(), "{name}");
-    assert_eq!(seats.release(&ids[..1]).await, Ok(1), "{name}");
-    let (both, released) = tokio::join!(seats.acquire(3), two.release());
+    assert!(permit_semaphore.inspect(&ids).await.unwrap().are_held, "{name}");
+    assert!(permit_semaphore.update_lease_time(&ids, None).await.unwrap(), "{name}");
+    assert_eq!(permit_semaphore.release(&ids[..1]).await, Ok(1), "{name}");
+    let (both, released) = tokio::join!(permit_semaphore.acquire(3), two.release());
     released.unwrap();
     both.unwrap().release().await.unwrap();
-    assert_eq!(seats.set_permits(2).await, Ok(2), "{name}");
-    assert_eq!(seats.add_permits(1).await, Ok(3), "{name}");
-    let rest = seats.acquire(3).await.unwrap();
-    assert!(seats.force_release().await.unwrap(), "{name}");
+    assert_eq!(permit_semaphore.set_permits(2).await, Ok(2), "{name}");
+    assert_eq!(permit_semaphore.add_permits(1).await, Ok(3), "{name}");
+    let rest = permit_semaphore.acquire(3).await.unwrap();
+    assert!(permit_semaphore.force_release().await.unwrap(), "{name}");
     assert_eq!(rest.release().await, Ok(Released::WasLost), "{name}");
 }
 
 /// Uses a count-down latch.
-pub(crate) async fn open(client: &NotedClient, name: &str) {
+pub(crate) async fn open(client: &RecordingClient, name: &str) {
     let latch = client.count_down_latch(name).unwrap();
     latch.wait().await.unwrap();
     assert!(latch.try_set_count(2).await.unwrap(), "{name}");
@@ -131,7 +132,7 @@ pub(crate) async fn open(client: &NotedClient, name: &str) {
 }
 
 /// Writes under a guard, and runs a script while a lease is held.
-pub(crate) async fn protect(client: &NotedClient, name: &str) {
+pub(crate) async fn protect(client: &RecordingClient, name: &str) {
     for (kind, lock) in &kinds(client, name) {
         let lease = lock.acquire().await.unwrap();
         let guard = client.guard(&beside(name), GuardMemory::DEFAULT).unwrap();

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::script::Publish;
+use edgelatch::Publish;
 use reqwest::Response;
 
+use super::env::{TestEnv, names};
 use super::objects::{beside, count, exclude, kinds, open, share};
-use super::stand::{Stand, names};
 use test_support::redis::TOKEN;
 use test_support::servers::Cluster;
 
@@ -18,8 +18,8 @@ struct Listener {
 }
 
 impl Listener {
-    async fn to(stand: &Stand, how: &str, channel: &str) -> Self {
-        let url = format!("{}/{how}/{channel}", stand.url());
+    async fn to(env: &TestEnv, how: &str, channel: &str) -> Self {
+        let url = format!("{}/{how}/{channel}", env.url());
         let request = reqwest::Client::new().post(url).bearer_auth(TOKEN);
         let mut listener = Self { response: request.send().await.unwrap(), heard: String::new() };
         listener.hears(&format!("{how},{channel},1")).await;
@@ -46,7 +46,7 @@ impl Listener {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
+    let env = TestEnv::new(cluster.url()).await;
     for (publish, sharded, plain) in [
         (Publish::Plain, false, true),
         (Publish::Sharded, true, false),
@@ -54,9 +54,9 @@ async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
     ] {
         for name in cluster.keys(&format!("announcing:{publish:?}:")) {
             let channel = format!("redisson_lock__channel:{{{name}}}");
-            let mut shard = Listener::to(&stand, "ssubscribe", &channel).await;
-            let mut all = Listener::to(&stand, "subscribe", &channel).await;
-            let (client, noted) = stand.client_that_announces(publish);
+            let mut shard = Listener::to(&env, "ssubscribe", &channel).await;
+            let mut all = Listener::to(&env, "subscribe", &channel).await;
+            let (client, recorder) = env.client_publishing(publish);
             client.lock(&name).unwrap().acquire().await.unwrap().release().await.unwrap();
             // A later message shows that nothing was published before it.
             let (master, _) = cluster.places(&name);
@@ -67,7 +67,7 @@ async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
             assert_eq!(before.contains(&format!("smessage,{channel},0")), sharded, "{publish:?}");
             let before = all.hears(&format!("message,{channel},end")).await;
             assert_eq!(before.contains(&format!("message,{channel},0")), plain, "{publish:?}");
-            assert_eq!(noted.complaints(), Vec::<String>::new());
+            assert_eq!(recorder.redis_errors(), Vec::<String>::new());
         }
     }
 }
@@ -75,9 +75,9 @@ async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_object_works_however_it_announces() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
+    let env = TestEnv::new(cluster.url()).await;
     for publish in [Publish::Sharded, Publish::Both] {
-        let (client, noted) = stand.client_that_announces(publish);
+        let (client, recorder) = env.client_publishing(publish);
         // The channel of a latch with a braced name is in another slot than its count.
         for name in &names(&format!("telling:{publish:?}"))[..3] {
             exclude(&client, &format!("{name}a")).await;
@@ -85,15 +85,15 @@ async fn every_object_works_however_it_announces() {
             count(&client, &format!("{name}c")).await;
             open(&client, &format!("{name}d")).await;
         }
-        assert_eq!(noted.complaints(), Vec::<String>::new());
+        assert_eq!(recorder.redis_errors(), Vec::<String>::new());
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
     let cluster = Cluster::shared();
-    let stand = Stand::new(cluster.url()).await;
-    let (client, _) = stand.client_that_announces(Publish::Sharded);
+    let env = TestEnv::new(cluster.url()).await;
+    let (client, _) = env.client_publishing(Publish::Sharded);
     let name = beside("telling-the-head");
     let held = client.lock(&name).unwrap().acquire().await.unwrap();
     let (_, fair) = &kinds(&client, &name)[5];
@@ -105,7 +105,7 @@ async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
     server.ask::<u64>(&["RPUSH", &queue, waiter]).unwrap();
     server.ask::<u64>(&["ZADD", &timeouts, "9999999999999", waiter]).unwrap();
     let channel = format!("redisson_lock__channel:{name}:{waiter}");
-    let mut shard = Listener::to(&stand, "ssubscribe", &channel).await;
+    let mut shard = Listener::to(&env, "ssubscribe", &channel).await;
     held.release().await.unwrap();
     // The next caller finds the lock free but is not the head of the queue, so it notifies the
     // head.

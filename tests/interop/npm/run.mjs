@@ -8,14 +8,14 @@
 import { after, before, describe, test } from "node:test";
 
 import { kinds } from "./kinds.mjs";
-import { startStand } from "./stand.mjs";
+import { startEnv } from "./env.mjs";
 
 /** The number of kinds that run concurrently: they wait more than they compute. */
 const TOGETHER = 3;
 
-let stand;
+let env;
 before(async () => {
-  stand = await startStand();
+  env = await startEnv();
 });
 after(() => stand?.close());
 
@@ -25,7 +25,7 @@ function cases(kind) {
   describe(kind.kind, { concurrency: 3 }, () => {
     let service;
     before(async () => {
-      service = await stand.service({}, kind.nodes);
+      service = await env.service({}, kind.nodes);
     });
     after(() => service?.close());
     for (const [sentence, run] of kind.groups.flatMap(Object.entries)) {
@@ -39,10 +39,10 @@ function world(kind, service, sentence) {
   const name = `${kind.kind}:${crypto.randomUUID()}`;
   const describedFor = (service) => kind.java(service, name);
   return {
-    ...stand,
+    ...env,
     kind,
     name,
-    ours: kind.make(stand.client(), name),
+    ours: kind.make(env.client(), name),
     java: service.object(describedFor(service), sentence),
     /** The same object of another client, or of what is derived from that client. */
     make: (client) => kind.make(client, name),
@@ -50,7 +50,7 @@ function world(kind, service, sentence) {
     other: (description = describedFor(service)) => service.object({ name, ...description }, `${sentence}, another`),
     /** A Java service of its own, with the object. */
     async another(config) {
-      const own = await stand.service(config, kind.nodes);
+      const own = await env.service(config, kind.nodes);
       return { own, java: own.object(describedFor(own)), description: describedFor(own) };
     },
   };

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
+use edgelatch_proto::machine::{
     AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, CallId, Endpoint, Entropy, Input,
     Lease, LeaseState, Machine, MultiGrant, Output, QuorumLease, Release, ReleaseAll, Renewal,
 };
-use edgelatch::name::RequestId;
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::AttemptTime;
+use edgelatch_proto::name::RequestId;
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::AttemptTime;
 
 use super::plan::{Plan, Rule};
 
@@ -32,17 +32,17 @@ pub(crate) struct Client {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Idle,
-    Gathering(AcquireAll),
-    Voting(AcquireQuorum),
+    AcquiringAll(AcquireAll),
+    AcquiringQuorum(AcquireQuorum),
     Holding(MultiGrant),
-    Keeping(MultiGrant, QuorumLease),
+    Renewing(MultiGrant, QuorumLease),
     Releasing(ReleaseAll),
-    Over(Told),
+    Finished(Outcome),
 }
 
 /// What the program knows of its remaining hold in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Told {
+pub(crate) enum Outcome {
     Busy,
     Nothing,
     HeldAtMost { since: Instant, time: Duration },
@@ -74,7 +74,7 @@ impl Client {
 
     /// Whether the client has no call in flight and only waits for a timeout.
     pub(crate) const fn waits(&self) -> bool {
-        matches!(self.stage, Stage::Gathering(_)) && self.under_way.is_empty()
+        matches!(self.stage, Stage::AcquiringAll(_)) && self.under_way.is_empty()
     }
 
     pub(crate) const fn deadline(&self) -> Option<Instant> {
@@ -86,36 +86,36 @@ impl Client {
     }
 
     pub(crate) const fn is_acquiring(&self) -> bool {
-        matches!(self.stage, Stage::Gathering(_) | Stage::Voting(_))
+        matches!(self.stage, Stage::AcquiringAll(_) | Stage::AcquiringQuorum(_))
     }
 
     pub(crate) const fn multi_grant(&self) -> Option<&MultiGrant> {
         match &self.stage {
-            Stage::Holding(multi_grant) | Stage::Keeping(multi_grant, _) => Some(multi_grant),
+            Stage::Holding(multi_grant) | Stage::Renewing(multi_grant, _) => Some(multi_grant),
             _ => None,
         }
     }
 
-    pub(crate) const fn keeping(&self) -> Option<&QuorumLease> {
-        if let Stage::Keeping(_, keeping) = &self.stage { Some(keeping) } else { None }
+    pub(crate) const fn quorum_lease(&self) -> Option<&QuorumLease> {
+        if let Stage::Renewing(_, quorum_lease) = &self.stage { Some(quorum_lease) } else { None }
     }
 
     /// The renewed parts of its hold, each with its index.
-    pub(crate) fn kept(&self) -> impl Iterator<Item = (usize, &Renewal)> {
+    pub(crate) fn renewed_parts(&self) -> impl Iterator<Item = (usize, &Renewal)> {
         let counting = self.multi_grant().map_or_else(Vec::new, counting);
-        counting.into_iter().zip(self.keeping().into_iter().flat_map(QuorumLease::parts))
+        counting.into_iter().zip(self.quorum_lease().into_iter().flat_map(QuorumLease::parts))
     }
 
-    pub(crate) const fn told(&self) -> Option<Told> {
-        if let Stage::Over(told) = self.stage { Some(told) } else { None }
+    pub(crate) const fn outcome(&self) -> Option<Outcome> {
+        if let Stage::Finished(outcome) = self.stage { Some(outcome) } else { None }
     }
 
     /// The leases of the counting parts without a reported loss.
     pub(crate) fn leases(&self) -> Vec<Lease> {
         match &self.stage {
-            Stage::Keeping(_, keeping) => {
+            Stage::Renewing(_, quorum_lease) => {
                 let stands = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
-                keeping.parts().filter(stands).map(Renewal::lease).collect()
+                quorum_lease.parts().filter(stands).map(Renewal::lease).collect()
             }
             Stage::Holding(multi_grant) => {
                 let counting = multi_grant.parts.iter().filter(|part| part.counts);
@@ -126,14 +126,14 @@ impl Client {
     }
 
     /// Whether the client relies on its hold at `now`, by its own clock.
-    pub(crate) fn believes(&self, plan: &Plan, now: Instant) -> bool {
+    pub(crate) fn is_trusting(&self, plan: &Plan, now: Instant) -> bool {
         let leases = self.leases().into_iter();
         leases.filter(|lease| !lease.remaining(now).is_zero()).count() >= plan.quorum()
     }
 
     pub(crate) fn begin(&mut self, plan: &Plan, clock: ServerClock, now: Instant) -> Outbox {
         self.clock = Some(clock);
-        self.stage = taking(plan, self.entropy(0), clock, now);
+        self.stage = acquiring_stage(plan, self.entropy(0), clock, now);
         self.drain(plan, now)
     }
 
@@ -143,7 +143,7 @@ impl Client {
         let parts = targets.iter().zip(&multi_grant.parts).enumerate();
         let releases = parts.map(|(place, (target, part))| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
-            let renewed = self.kept().find(|(kept, _)| *kept == place);
+            let renewed = self.renewed_parts().find(|(kept, _)| *kept == place);
             let outstanding =
                 renewed.map_or_else(|| grant.outstanding(), |(_, renewal)| renewal.outstanding());
             (Release::new(target, grant, outstanding, attempt, self.clock), part.counts)
@@ -153,22 +153,33 @@ impl Client {
         self.drain(plan, now)
     }
 
-    pub(crate) fn hear(&mut self, plan: &Plan, call: CallId, reply: Reply, now: Instant) -> Outbox {
-        self.tell(plan, Input::Reply { call, reply }, now)
+    pub(crate) fn on_reply(
+        &mut self,
+        plan: &Plan,
+        call: CallId,
+        reply: Reply,
+        now: Instant,
+    ) -> Outbox {
+        self.handle(plan, Input::Reply { call, reply }, now)
     }
 
     /// The connection of a call breaks: no reply to it will arrive.
-    pub(crate) fn broken(&mut self, plan: &Plan, call: CallId, now: Instant) -> Outbox {
+    pub(crate) fn on_connection_broken(
+        &mut self,
+        plan: &Plan,
+        call: CallId,
+        now: Instant,
+    ) -> Outbox {
         self.under_way.retain(|(_, other, _)| *other != call);
-        self.tell(plan, Input::Failed { call, kind: FailureKind::Broken }, now)
+        self.handle(plan, Input::Failed { call, kind: FailureKind::Broken }, now)
     }
 
-    pub(crate) fn woken(&mut self, plan: &Plan, now: Instant) -> Outbox {
-        self.tell(plan, Input::Timeout, now)
+    pub(crate) fn on_timeout(&mut self, plan: &Plan, now: Instant) -> Outbox {
+        self.handle(plan, Input::Timeout, now)
     }
 
-    pub(crate) fn cancelled(&mut self, plan: &Plan, now: Instant) -> Outbox {
-        self.tell(plan, Input::Cancelled, now)
+    pub(crate) fn cancel(&mut self, plan: &Plan, now: Instant) -> Outbox {
+        self.handle(plan, Input::Cancelled, now)
     }
 
     /// Whether the client has sent no more calls than the model allows.
@@ -177,17 +188,17 @@ impl Client {
         takes <= plan.calls[0] && lets_go <= plan.calls[1] && renews <= plan.renewals
     }
 
-    fn tell(&mut self, plan: &Plan, input: Input, now: Instant) -> Outbox {
+    fn handle(&mut self, plan: &Plan, input: Input, now: Instant) -> Outbox {
         if let Input::Reply { call, .. } = &input {
             let call = *call;
             self.under_way.retain(|(_, other, _)| *other != call);
         }
         match &mut self.stage {
-            Stage::Gathering(machine) => machine.handle(input, now),
-            Stage::Voting(machine) => machine.handle(input, now),
-            Stage::Keeping(_, machine) => machine.handle(input, now),
+            Stage::AcquiringAll(machine) => machine.handle(input, now),
+            Stage::AcquiringQuorum(machine) => machine.handle(input, now),
+            Stage::Renewing(_, machine) => machine.handle(input, now),
             Stage::Releasing(machine) => machine.handle(input, now),
-            Stage::Idle | Stage::Holding(_) | Stage::Over(_) => return Outbox::new(),
+            Stage::Idle | Stage::Holding(_) | Stage::Finished(_) => return Outbox::new(),
         }
         self.drain(plan, now)
     }
@@ -197,9 +208,9 @@ impl Client {
     fn drain(&mut self, plan: &Plan, now: Instant) -> Outbox {
         let mut outbox = Outbox::new();
         let next = match &mut self.stage {
-            Stage::Gathering(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
-            Stage::Voting(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
-            Stage::Keeping(multi_grant, machine) => {
+            Stage::AcquiringAll(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
+            Stage::AcquiringQuorum(machine) => drain(machine, now, &mut outbox).map(acquired(now)),
+            Stage::Renewing(multi_grant, machine) => {
                 let outcome = drain(machine, now, &mut outbox);
                 // `QuorumLease` numbers only the parts that count.
                 let places = counting(multi_grant);
@@ -209,21 +220,21 @@ impl Client {
             }
             Stage::Releasing(machine) => {
                 drain(machine, now, &mut outbox).map(|outcome| match outcome {
-                    Ok(_) => Stage::Over(Told::Nothing),
+                    Ok(_) => Stage::Finished(Outcome::Nothing),
                     Err(ReleaseError::Unknown { held_at_most, .. }) => {
-                        Stage::Over(Told::HeldAtMost { since: now, time: held_at_most })
+                        Stage::Finished(Outcome::HeldAtMost { since: now, time: held_at_most })
                     }
-                    Err(_) => Stage::Over(Told::Refused),
+                    Err(_) => Stage::Finished(Outcome::Refused),
                 })
             }
-            Stage::Idle | Stage::Holding(_) | Stage::Over(_) => return outbox,
+            Stage::Idle | Stage::Holding(_) | Stage::Finished(_) => return outbox,
         };
-        let leg = match self.stage {
+        let kind = match self.stage {
             Stage::Releasing(_) => 1,
-            Stage::Keeping(..) => 2,
+            Stage::Renewing(..) => 2,
             _ => 0,
         };
-        self.made[leg] += u8::try_from(outbox.len()).unwrap();
+        self.made[kind] += u8::try_from(outbox.len()).unwrap();
         for (place, call, script) in &outbox {
             self.under_way.retain(|(other, ..)| other != place);
             self.under_way.push((*place, *call, script.request));
@@ -233,8 +244,8 @@ impl Client {
             Ok(stage) => {
                 // The calls to nodes without a reply when the majority is complete do not count.
                 self.go(stage);
-                if leg < 2 {
-                    self.made[leg] = self.made[leg].min(plan.calls[leg]);
+                if kind < 2 {
+                    self.made[kind] = self.made[kind].min(plan.calls[kind]);
                 }
                 self.keep(plan, now);
             }
@@ -261,30 +272,30 @@ impl Client {
             let entropy = self.entropy(2 + u8::try_from(place).unwrap());
             Renewal::new(target, grant, true, AttemptTime::DEFAULT, entropy, self.clock)
         });
-        let keeping = QuorumLease::new(renewals, plan.quorum());
-        self.go(Stage::Keeping(multi_grant.clone(), keeping));
+        let quorum_lease = QuorumLease::new(renewals, plan.quorum());
+        self.go(Stage::Renewing(multi_grant.clone(), quorum_lease));
         let outbox = self.drain(plan, now);
         assert!(outbox.is_empty(), "nothing is renewed at once");
     }
 
-    const fn entropy(&self, leg: u8) -> Entropy {
-        Entropy::new([self.number * 16 + leg; 32])
+    const fn entropy(&self, kind: u8) -> Entropy {
+        Entropy::new([self.number * 16 + kind; 32])
     }
 }
 
 /// Returns the stage with the machine that acquires the plan's parts.
-fn taking(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
-    let Plan { lease, patience, .. } = *plan;
+fn acquiring_stage(plan: &Plan, entropy: Entropy, clock: ServerClock, now: Instant) -> Stage {
+    let Plan { lease, wait_policy, .. } = *plan;
     let clocks = vec![Some(clock); plan.nodes.len()];
     match plan.rule {
         Rule::All => {
-            let spec = AcquireAllSpec { lease, ..AcquireAllSpec::new(plan.targets(), patience) };
-            Stage::Gathering(AcquireAll::new(spec, entropy, clocks, now))
+            let spec = AcquireAllSpec { lease, ..AcquireAllSpec::new(plan.targets(), wait_policy) };
+            Stage::AcquiringAll(AcquireAll::new(spec, entropy, clocks, now))
         }
         Rule::Majority => {
             let nodes = plan.nodes.iter().map(|node| Plan::calls_of(*node)).collect();
-            let spec = AcquireQuorumSpec { lease, ..AcquireQuorumSpec::new(nodes, patience) };
-            Stage::Voting(AcquireQuorum::new(spec, entropy, clocks, now))
+            let spec = AcquireQuorumSpec { lease, ..AcquireQuorumSpec::new(nodes, wait_policy) };
+            Stage::AcquiringQuorum(AcquireQuorum::new(spec, entropy, clocks, now))
         }
     }
 }
@@ -303,12 +314,12 @@ fn counting(multi_grant: &MultiGrant) -> Vec<usize> {
 fn acquired(now: Instant) -> impl FnOnce(Result<MultiGrant, AcquireError>) -> Stage {
     move |outcome| match outcome {
         Ok(multi_grant) => Stage::Holding(multi_grant),
-        Err(AcquireError::Busy { .. }) => Stage::Over(Told::Busy),
+        Err(AcquireError::Busy { .. }) => Stage::Finished(Outcome::Busy),
         Err(
             AcquireError::Unknown { held_at_most, .. }
             | AcquireError::Cancelled { held_at_most: Some(held_at_most) },
-        ) => Stage::Over(Told::HeldAtMost { since: now, time: held_at_most }),
-        Err(_) => Stage::Over(Told::Nothing),
+        ) => Stage::Finished(Outcome::HeldAtMost { since: now, time: held_at_most }),
+        Err(_) => Stage::Finished(Outcome::Nothing),
     }
 }
 

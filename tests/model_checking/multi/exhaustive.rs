@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use super::plan::{Plan, Rule};
-use super::sights::Sights;
+use super::reachability::Reachability;
 use super::world::{self, World};
 use test_support::script_model::Latches;
 
@@ -21,7 +21,7 @@ const ONCE: Plan = Plan {
     rule: Rule::All,
     nodes: &[0, 1],
     lease: LeaseTime::DEFAULT,
-    patience: WaitPolicy::Once,
+    wait_policy: WaitPolicy::Once,
     cancels: false,
     calls: [8, 4],
     renewals: 0,
@@ -32,7 +32,7 @@ const VOTE: Plan = Plan { rule: Rule::Majority, nodes: &[0, 1, 2], calls: [9, 3]
 
 fn waits(plan: Plan) -> Plan {
     let wait = WaitTime::new(Duration::from_secs(15)).unwrap();
-    Plan { patience: WaitPolicy::UpTo(wait), ..plan }
+    Plan { wait_policy: WaitPolicy::UpTo(wait), ..plan }
 }
 
 fn world(plans: impl Into<Vec<Plan>>) -> World {
@@ -44,7 +44,7 @@ fn world(plans: impl Into<Vec<Plan>>) -> World {
         breaks: 0,
         held_at_most: None,
         latches: Latches::On,
-        sights: Arc::new(Sights::default()),
+        reached: Arc::new(Reachability::default()),
     }
 }
 
@@ -52,7 +52,7 @@ fn world(plans: impl Into<Vec<Plan>>) -> World {
 fn two_tries_of_two_parts_and_a_lost_answer() {
     let plan = Plan { calls: [6, 2], ..ONCE };
     let world = World { losses: 1, times: &[0, 40], ..world([plan, plan]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.busy, &reached.undone]);
 }
 
 #[test]
@@ -60,41 +60,43 @@ fn a_try_of_two_parts_and_a_copy_of_any_request() {
     let other = Plan { nodes: &[1], calls: [2, 1], ..ONCE };
     let world =
         World { copies: 1, times: &[0, 40], ..world([Plan { calls: [4, 2], ..ONCE }, other]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone, &seen.gone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.busy, &reached.undone, &reached.gone]);
 }
 
 #[test]
 fn two_that_wait_for_parts_of_which_they_share_one() {
     let first = waits(Plan { calls: [8, 2], ..ONCE });
     let world = World { times: &[0, 1], ..world([first, Plan { nodes: &[1, 2], ..first }]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.kept, &seen.undone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.kept, &reached.undone]);
 }
 
 #[test]
 fn a_wait_for_two_parts_that_is_cancelled_and_one_that_goes_on() {
     let plan = waits(Plan { calls: [6, 2], ..ONCE });
     let world = World { times: &[0], losses: 1, ..world([Plan { cancels: true, ..plan }, plan]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.undone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.undone]);
 }
 
 #[test]
 fn two_votes_and_a_lost_answer() {
     let world = World { losses: 1, times: &[0], ..world([VOTE, VOTE]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.undone, &seen.raised]);
+    holds(world, |reached| {
+        vec![&reached.all_held, &reached.busy, &reached.undone, &reached.raised]
+    });
 }
 
 #[test]
 fn two_votes_and_a_lease_that_runs_out() {
     let first = Plan { calls: [6, 3], ..VOTE };
     let world = World { times: &[0, 40], ..world([first, Plan { calls: [3, 3], ..VOTE }]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.undone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.undone]);
 }
 
 #[test]
 fn two_votes_and_a_copy_of_any_request() {
     let first = Plan { calls: [6, 3], ..VOTE };
     let world = World { copies: 1, times: &[0], ..world([first, Plan { calls: [3, 3], ..VOTE }]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.undone, &seen.gone]);
+    holds(world, |reached| vec![&reached.all_held, &reached.undone, &reached.gone]);
 }
 
 /// Keeps two parts for one renewal of each, and one further attempt of either.
@@ -104,14 +106,16 @@ const KEPT: Plan = Plan { calls: [2, 2], renewals: 3, ..ONCE };
 fn two_parts_that_are_renewed_while_others_want_one_of_them() {
     let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
     let world = World { times: &[0, 10, 29, 41], losses: 1, ..world([KEPT, other]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.busy, &seen.renewed, &seen.unsure, &seen.lost]);
+    holds(world, |reached| {
+        vec![&reached.all_held, &reached.busy, &reached.renewed, &reached.unsure, &reached.lost]
+    });
 }
 
 #[test]
 fn two_parts_that_are_renewed_and_a_copy_of_any_request() {
     let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
     let world = World { times: &[0, 10, 31, 41], copies: 1, ..world([KEPT, other]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.lost]);
+    holds(world, |reached| vec![&reached.all_held, &reached.renewed, &reached.lost]);
 }
 
 #[test]
@@ -119,7 +123,9 @@ fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
     let plan = Plan { calls: [3, 3], renewals: 3, ..VOTE };
     let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
     let world = World { times: &[0, 10, 41], losses: 1, ..world([plan, other]) };
-    holds(world, |seen| vec![&seen.all_held, &seen.renewed, &seen.unsure, &seen.lost]);
+    holds(world, |reached| {
+        vec![&reached.all_held, &reached.renewed, &reached.unsure, &reached.lost]
+    });
 }
 
 #[test]
@@ -129,7 +135,7 @@ fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_m
         let plan = Plan { cancels: true, nodes: &plan.nodes[..1], calls: [4, 0], ..waits(plan) };
         let times = &[0, 1, 2, 4, 105, 125, 138];
         let world = || World { copies: 1, breaks: 3, times, ..world([plan]) };
-        holds(world(), |seen| vec![&seen.unknown]);
+        holds(world(), |reached| vec![&reached.unknown]);
         let horizon_and_lease = Some(Duration::from_secs(90 + 30));
         finds(World { held_at_most: horizon_and_lease, ..world() }, world::HELD_AT_MOST);
     }
@@ -138,7 +144,7 @@ fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_m
 #[test]
 fn without_latches_a_copy_of_what_was_undone_is_granted() {
     let world = World { copies: 1, latches: Latches::Off, times: &[0, 40], ..world([ONCE, ONCE]) };
-    finds(world, world::TOLD);
+    finds(world, world::OUTCOME_IS_TRUE);
 }
 
 /// Searches a model until it violates `property`; panics if it never does.
@@ -151,12 +157,15 @@ fn finds(world: World, property: &'static str) {
 
 /// Searches a model to its end. Panics if it violates a property or never reaches an expected
 /// event.
-fn holds(world: World, expected: impl FnOnce(&Sights) -> Vec<&AtomicBool>) {
-    let seen = Arc::clone(&world.sights);
+fn holds(world: World, expected: impl FnOnce(&Reachability) -> Vec<&AtomicBool>) {
+    let reached = Arc::clone(&world.reached);
     let checker = world.checker().threads(2).spawn_bfs().join();
     println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
     checker.assert_properties();
-    for (place, sight) in expected(&seen).into_iter().enumerate() {
-        assert!(sight.load(Ordering::Relaxed), "expected sight {place} was never seen: {seen:?}");
+    for (place, point) in expected(&reached).into_iter().enumerate() {
+        assert!(
+            point.load(Ordering::Relaxed),
+            "expected sight {place} was never seen: {reached:?}"
+        );
     }
 }

@@ -5,7 +5,7 @@ mod exhaustive;
 mod graph;
 mod order;
 mod plan;
-mod sights;
+mod reachability;
 mod simulation;
 mod tokens;
 mod votes;

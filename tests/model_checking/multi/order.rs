@@ -32,7 +32,7 @@ struct Clients {
     rule: Rule,
     orders: Vec<Vec<u8>>,
     /// Whether a waiter may release the parts that it keeps, and go on without any.
-    patience: bool,
+    waits: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +68,10 @@ const fn bit(part: u8) -> Parts {
 }
 
 impl Clients {
-    fn graph(rule: Rule, orders: &[&[u8]], patience: bool) -> Graph<Action> {
+    fn graph(rule: Rule, orders: &[&[u8]], waits: bool) -> Graph<Action> {
         let orders = orders.iter().map(|order| order.to_vec()).collect();
         let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
-        let model = Self { rule, orders, patience };
+        let model = Self { rule, orders, waits };
         Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
     }
 
@@ -151,7 +151,7 @@ impl Model for Clients {
             match client.stage {
                 Stage::Waiting => {
                     actions.push(Action::AskAgain(number));
-                    if self.patience && client.holds != 0 {
+                    if self.waits && client.holds != 0 {
                         actions.push(Action::LosePatience(number));
                     }
                 }

@@ -1,9 +1,9 @@
 //! A client's plan: its nodes and options.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 
 /// How many parts make a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ pub(crate) struct Plan {
     /// The nodes that it acquires, in this order. Each node is a Redis of its own.
     pub(crate) nodes: &'static [usize],
     pub(crate) lease: LeaseTime,
-    pub(crate) patience: WaitPolicy,
+    pub(crate) wait_policy: WaitPolicy,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
     /// The largest numbers of calls to acquire and to release.

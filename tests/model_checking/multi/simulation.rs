@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::machine::CallId;
-use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::machine::CallId;
+use edgelatch_proto::protocol::reply::{Reply, RespValue, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 
-use super::client::{Client, Outbox, Told, owner_prefix};
+use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{Plan, Rule, name};
 use test_support::script_model::{Latches, ScriptModel};
 
@@ -27,28 +27,28 @@ const SETS: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1
 #[derive(Clone, Copy)]
 struct Faults {
     loses: u64,
-    doubles: u64,
+    duplicated: u64,
     is_slow: u64,
     dies: u64,
     cancels: u64,
 }
 
-const NONE: Faults = Faults { loses: 0, doubles: 0, is_slow: 0, dies: 0, cancels: 0 };
-const MANY: Faults = Faults { loses: 5, doubles: 8, is_slow: 5, dies: 5, cancels: 5 };
+const NONE: Faults = Faults { loses: 0, duplicated: 0, is_slow: 0, dies: 0, cancels: 0 };
+const MANY: Faults = Faults { loses: 5, duplicated: 8, is_slow: 5, dies: 5, cancels: 5 };
 
 #[derive(Clone)]
 enum Event {
     Begin(usize),
     Execute { from: usize, place: usize, call: CallId, script: Arc<ScriptCall> },
-    Hear { to: usize, call: CallId, reply: Reply },
-    Wake(usize),
+    DeliverReply { to: usize, call: CallId, reply: Reply },
+    Timeout(usize),
     Cancel(usize),
     Release(usize),
 }
 
 /// The events of all schedules together.
 #[derive(Debug, Default)]
-struct Seen {
+struct Coverage {
     grants: usize,
     refused: usize,
     unknown: usize,
@@ -69,7 +69,7 @@ struct Schedule {
     clients: Vec<Client>,
     plans: Vec<Plan>,
     tokens: Vec<u64>,
-    handed: Vec<u64>,
+    returned_tokens: Vec<u64>,
     ended: BTreeSet<usize>,
     lost: BTreeSet<usize>,
 }
@@ -81,7 +81,7 @@ impl Schedule {
             rule,
             nodes: if rule == Rule::All { SETS[rng.usize(..SETS.len())] } else { SETS[6] },
             lease: LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap(),
-            patience: WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
+            wait_policy: WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
             cancels: faults.cancels > 0,
             calls: [u8::MAX; 2],
             renewals: 0,
@@ -98,7 +98,7 @@ impl Schedule {
             clients,
             plans,
             tokens: vec![0; 3],
-            handed: Vec::new(),
+            returned_tokens: Vec::new(),
             ended: BTreeSet::new(),
             lost: BTreeSet::new(),
         };
@@ -109,11 +109,11 @@ impl Schedule {
         schedule
     }
 
-    fn run(&mut self, seen: &mut Seen) {
+    fn run(&mut self, coverage: &mut Coverage) {
         while let Some(((time, _), event)) = self.events.pop_first() {
             self.now = time;
-            self.happens(event, seen);
-            self.check(seen);
+            self.dispatch(event, coverage);
+            self.check(coverage);
             assert!(self.count < 100_000, "it never ends");
         }
     }
@@ -128,7 +128,7 @@ impl Schedule {
     }
 
     /// Draws how long a message is in flight, in milliseconds.
-    fn way(&mut self) -> u64 {
+    fn draw_delay(&mut self) -> u64 {
         let slow = self.chance(self.faults.is_slow);
         1 + self.rng.u64(..if slow { LEASE_MS * 6 / 10 } else { 20 })
     }
@@ -138,11 +138,11 @@ impl Schedule {
         Instant::from_millis(5_000 * client + self.now, 900_000_000 + self.now)
     }
 
-    fn happens(&mut self, event: Event, seen: &mut Seen) {
+    fn dispatch(&mut self, event: Event, coverage: &mut Coverage) {
         match event {
             Event::Begin(number) => {
                 let clock = ServerClock::new(EPOCH + self.now, self.local(number));
-                self.act(number, seen, |client, plan, now| client.begin(plan, clock, now));
+                self.act(number, coverage, |client, plan, now| client.begin(plan, clock, now));
                 if self.chance(self.faults.cancels) {
                     let pause = self.rng.u64(..3_000);
                     self.after(pause, Event::Cancel(number));
@@ -152,29 +152,29 @@ impl Schedule {
                 let node = self.plans[from].nodes[place];
                 let cells = self.nodes[node].run(&script, EPOCH + self.now);
                 let awaited = self.clients[from].awaits(place, call, script.request);
-                self.saw(node, &script, &cells, awaited, seen);
+                self.record_script(node, &script, &cells, awaited, coverage);
                 let reply = Reply::read(&cells, script.request).expect("the model answers");
                 if !self.chance(self.faults.loses) {
-                    let way = self.way();
-                    self.after(way, Event::Hear { to: from, call, reply });
+                    let delay = self.draw_delay();
+                    self.after(delay, Event::DeliverReply { to: from, call, reply });
                 }
             }
-            Event::Hear { to, call, reply } => {
-                self.act(to, seen, |client, plan, now| client.hear(plan, call, reply, now));
+            Event::DeliverReply { to, call, reply } => {
+                self.act(to, coverage, |client, plan, now| client.on_reply(plan, call, reply, now));
             }
-            Event::Wake(number) => self.act(number, seen, Client::woken),
+            Event::Timeout(number) => self.act(number, coverage, Client::on_timeout),
             Event::Cancel(number) if self.clients[number].is_acquiring() => {
-                self.act(number, seen, Client::cancelled);
+                self.act(number, coverage, Client::cancel);
             }
             Event::Cancel(_) => {}
-            Event::Release(number) => self.act(number, seen, Client::release),
+            Event::Release(number) => self.act(number, coverage, Client::release),
         }
     }
 
     fn act(
         &mut self,
         number: usize,
-        seen: &mut Seen,
+        coverage: &mut Coverage,
         act: impl FnOnce(&mut Client, &Plan, Instant) -> Outbox,
     ) {
         let now = self.local(number);
@@ -184,30 +184,30 @@ impl Schedule {
         let wake = client.deadline().map(|until| now.until(until));
         let token = client.multi_grant().filter(|_| was_acquiring).map(|held| held.token.as_u64());
         if let Some(wake) = wake {
-            self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Wake(number));
+            self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Timeout(number));
         }
         for (place, call, script) in outbox {
-            let (way, late) = (self.way(), self.rng.u64(..LEASE_MS * 5 / 2));
+            let (delay, late) = (self.draw_delay(), self.rng.u64(..LEASE_MS * 5 / 2));
             let sent = Event::Execute { from: number, place, call, script };
-            if self.chance(self.faults.doubles) {
-                self.after(way + late, sent.clone());
+            if self.chance(self.faults.duplicated) {
+                self.after(delay + late, sent.clone());
             }
             if !self.chance(self.faults.loses) {
-                self.after(way, sent);
+                self.after(delay, sent);
             }
         }
         if let Some(token) = token {
-            seen.grants += 1;
-            self.handed.push(token);
+            coverage.grants += 1;
+            self.returned_tokens.push(token);
             let longest = if self.chance(20) { LEASE_MS * 2 } else { LEASE_MS / 4 };
             let hold = self.rng.u64(..longest);
             let dies = self.chance(self.faults.dies);
-            self.after(hold, if dies { Event::Wake(number) } else { Event::Release(number) });
+            self.after(hold, if dies { Event::Timeout(number) } else { Event::Release(number) });
             if dies {
                 self.next(number);
             }
         }
-        if self.clients[number].told().is_some() && self.ended.insert(number) {
+        if self.clients[number].outcome().is_some() && self.ended.insert(number) {
             self.next(number);
         }
     }
@@ -220,13 +220,13 @@ impl Schedule {
         }
     }
 
-    fn saw(
+    fn record_script(
         &mut self,
         node: usize,
         script: &ScriptCall,
         cells: &[RespValue],
         awaited: bool,
-        seen: &mut Seen,
+        coverage: &mut Coverage,
     ) {
         let [RespValue::Int(code), RespValue::Text(value), ..] = cells else {
             panic!("a reply begins with a number and a text")
@@ -237,24 +237,24 @@ impl Schedule {
                 assert!(token > self.tokens[node], "a token fell on node {node}");
                 self.tokens[node] = token;
                 // The client does not wait for this reply any more: it must undo the grant.
-                seen.unawaited += usize::from(!awaited);
+                coverage.unawaited += usize::from(!awaited);
             }
             ("lock_raise", 1) => self.tokens[node] = self.tokens[node].max(value.parse().unwrap()),
-            ("lock_release", 1) => seen.released += 1,
+            ("lock_release", 1) => coverage.released += 1,
             _ => {}
         }
     }
 
     /// Checks that clients that rely on a hold exclude each other, and that Redis stores their
     /// holds.
-    fn check(&mut self, seen: &mut Seen) {
+    fn check(&mut self, coverage: &mut Coverage) {
         let mut taken = BTreeSet::new();
         for (number, (client, plan)) in self.clients.iter().zip(&self.plans).enumerate() {
             if client.multi_grant().is_none() {
                 continue;
             }
-            if !client.believes(plan, self.local(number)) {
-                seen.lost += usize::from(self.lost.insert(number));
+            if !client.is_trusting(plan, self.local(number)) {
+                coverage.lost += usize::from(self.lost.insert(number));
                 continue;
             }
             let wanted = if plan.rule == Rule::All { plan.nodes } else { &[9] };
@@ -269,47 +269,60 @@ impl Schedule {
         }
     }
 
-    fn tally(&self, rule: Rule, seen: &mut Seen) {
+    fn tally(&self, rule: Rule, coverage: &mut Coverage) {
         for client in &self.clients {
-            match client.told() {
-                Some(Told::Busy | Told::Refused) => seen.refused += 1,
-                Some(Told::HeldAtMost { .. }) => seen.unknown += 1,
+            match client.outcome() {
+                Some(Outcome::Busy | Outcome::Refused) => coverage.refused += 1,
+                Some(Outcome::HeldAtMost { .. }) => coverage.unknown += 1,
                 _ => {}
             }
         }
-        let rise = self.handed.windows(2).all(|pair| pair[0] < pair[1]);
-        assert!(rise || rule == Rule::All, "tokens fell: {:?}", self.handed);
+        let rise = self.returned_tokens.windows(2).all(|pair| pair[0] < pair[1]);
+        assert!(rise || rule == Rule::All, "tokens fell: {:?}", self.returned_tokens);
     }
 }
 
-fn simulate(rule: Rule, faults: Faults, schedules: u64) -> Seen {
-    let mut seen = Seen::default();
+fn simulate(rule: Rule, faults: Faults, schedules: u64) -> Coverage {
+    let mut coverage = Coverage::default();
     for seed in 0..schedules {
         let mut schedule = Schedule::new(seed, rule, faults);
-        schedule.run(&mut seen);
-        schedule.tally(rule, &mut seen);
+        schedule.run(&mut coverage);
+        schedule.tally(rule, &mut coverage);
     }
-    println!("{rule:?}, {schedules} schedules: {seen:?}");
-    seen
+    println!("{rule:?}, {schedules} schedules: {coverage:?}");
+    coverage
 }
 
 #[test]
 fn all_are_served_where_nothing_goes_wrong() {
     for rule in [Rule::All, Rule::Majority] {
-        let seen = simulate(rule, NONE, 500);
-        assert_eq!((seen.grants, seen.refused, seen.unknown), (500 * CLIENTS * ROUNDS, 0, 0));
+        let coverage = simulate(rule, NONE, 500);
+        assert_eq!(
+            (coverage.grants, coverage.refused, coverage.unknown),
+            (500 * CLIENTS * ROUNDS, 0, 0)
+        );
     }
 }
 
 /// S94.
 #[test]
 fn parts_exclude_whatever_is_lost_doubled_or_late() {
-    let seen = simulate(Rule::All, MANY, 1_000);
-    assert!(seen.grants > 5_000 && seen.lost > 0 && seen.unknown > 0 && seen.unawaited > 0);
+    let coverage = simulate(Rule::All, MANY, 1_000);
+    assert!(
+        coverage.grants > 5_000
+            && coverage.lost > 0
+            && coverage.unknown > 0
+            && coverage.unawaited > 0
+    );
 }
 
 #[test]
 fn majorities_exclude_whatever_is_lost_doubled_or_late() {
-    let seen = simulate(Rule::Majority, MANY, 1_000);
-    assert!(seen.grants > 5_000 && seen.lost > 0 && seen.unknown > 0 && seen.unawaited > 0);
+    let coverage = simulate(Rule::Majority, MANY, 1_000);
+    assert!(
+        coverage.grants > 5_000
+            && coverage.lost > 0
+            && coverage.unknown > 0
+            && coverage.unawaited > 0
+    );
 }

@@ -41,10 +41,10 @@ struct Node {
     holder: Option<u8>,
     /// For each acquisition: no request executed yet, granted, or ended.
     latches: [Latch; 3],
-    /// For each acquisition, the token that its client has received from this node (`heard`), and
-    /// the tokens that it may still receive, as bits (`told`).
-    heard: [u8; 3],
-    told: [u16; 3],
+    /// For each acquisition, the token that its client has received from this node, and the tokens
+    /// that it may still receive, as bits.
+    received: [u8; 3],
+    receivable: [u16; 3],
     /// For each acquisition, the tokens of raises that were sent to the node and may arrive at any
     /// time, as bits.
     raises: [u16; 3],
@@ -63,7 +63,7 @@ struct State {
     nodes: [Node; NODES],
     stages: [Stage; 3],
     /// The tokens in the order in which clients returned them.
-    handed: Vec<u8>,
+    returned_tokens: Vec<u8>,
     raised: bool,
 }
 
@@ -81,7 +81,7 @@ enum Action {
     Acquire(usize, usize),
     Raise(usize, usize, u8),
     SendRaise(usize),
-    Hear(usize, usize, u8),
+    Receive(usize, usize, u8),
     HandOut(usize, u8),
     Finish(usize),
     Release(usize, usize),
@@ -91,28 +91,29 @@ enum Action {
 impl Votes {
     /// The token that a client may return, from the replies that it has received.
     fn token(&self, state: &State, number: usize) -> Option<u8> {
-        let mut heard: Vec<u8> = state.nodes.iter().map(|node| node.heard[number]).collect();
-        heard.retain(|token| *token > 0);
-        heard.sort_unstable();
-        let newest = *heard.last()?;
+        let mut received: Vec<u8> = state.nodes.iter().map(|node| node.received[number]).collect();
+        received.retain(|token| *token > 0);
+        received.sort_unstable();
+        let newest = *received.last()?;
         match self.rule {
-            _ if heard.len() < QUORUM => None,
+            _ if received.len() < QUORUM => None,
             Rule::Largest => Some(newest),
-            Rule::AtLeast => heard.iter().rev().nth(QUORUM - 1).copied(),
+            Rule::AtLeast => received.iter().rev().nth(QUORUM - 1).copied(),
             Rule::Stored => {
-                heard.windows(QUORUM).find(|same| same[0] == same[1]).map(|same| same[0])
+                received.windows(QUORUM).find(|same| same[0] == same[1]).map(|same| same[0])
             }
         }
     }
 
     /// The token to which the client must still raise some node.
     fn to_raise(&self, state: &State, number: usize) -> Option<u8> {
-        let heard = || state.nodes.iter().map(|node| node.heard[number]).filter(|token| *token > 0);
-        let newest = heard().max()?;
+        let received =
+            || state.nodes.iter().map(|node| node.received[number]).filter(|token| *token > 0);
+        let newest = received().max()?;
         let sent =
-            |node: &Node| node.heard[number] == 0 || node.raises[number] & (1 << newest) != 0;
-        let all_sent = state.nodes.iter().filter(|node| node.heard[number] != newest).all(sent);
-        (self.rule != Rule::Largest && heard().count() >= QUORUM && !all_sent).then_some(newest)
+            |node: &Node| node.received[number] == 0 || node.raises[number] & (1 << newest) != 0;
+        let all_sent = state.nodes.iter().filter(|node| node.received[number] != newest).all(sent);
+        (self.rule != Rule::Largest && received().count() >= QUORUM && !all_sent).then_some(newest)
     }
 
     fn execute(&self, state: &mut State, number: usize, place: usize) {
@@ -122,9 +123,9 @@ impl Votes {
             Latch::None if node.holder.is_none() => {
                 node.last = if self.proposal > node.last { self.proposal } else { node.last + 1 };
                 (node.holder, node.latches[number]) = (me, Latch::Granted);
-                node.told[number] |= 1 << node.last;
+                node.receivable[number] |= 1 << node.last;
             }
-            Latch::Granted if node.holder == me => node.told[number] |= 1 << node.last,
+            Latch::Granted if node.holder == me => node.receivable[number] |= 1 << node.last,
             _ => {}
         }
     }
@@ -135,7 +136,7 @@ impl Votes {
         if is_held && node.latches[number] == Latch::Granted {
             state.raised |= node.last < token;
             node.last = node.last.max(token);
-            node.told[number] |= 1 << node.last;
+            node.receivable[number] |= 1 << node.last;
         }
     }
 
@@ -145,7 +146,7 @@ impl Votes {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {
                 if *stage != Stage::Asking {
-                    node.told[number] = 0;
+                    node.receivable[number] = 0;
                     let above = u16::MAX << (node.last + 1);
                     let ended = node.latches[number] == Latch::Ended;
                     node.raises[number] &= if ended { 0 } else { above };
@@ -160,7 +161,7 @@ impl Votes {
 impl Node {
     /// Ends a hold on this node: by its own clock, the client ignores replies about it from now on.
     fn forget(&mut self, number: usize) {
-        (self.heard[number], self.told[number]) = (0, 0);
+        (self.received[number], self.receivable[number]) = (0, 0);
     }
 }
 
@@ -170,7 +171,7 @@ impl Model for Votes {
 
     fn init_states(&self) -> Vec<State> {
         let nodes = self.last.map(|last| Node { last, ..Node::default() });
-        vec![State { nodes, stages: [Stage::Idle; 3], handed: Vec::new(), raised: false }]
+        vec![State { nodes, stages: [Stage::Idle; 3], returned_tokens: Vec::new(), raised: false }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -200,9 +201,10 @@ impl Model for Votes {
                 let tokens = (1..16).filter(|token| node.raises[number] & (1 << token) != 0);
                 actions.extend(tokens.map(|token| Action::Raise(number, place, token)));
                 if state.stages[number] == Stage::Asking {
-                    let tokens = (1..16).filter(|token| node.told[number] & (1 << token) != 0);
-                    let news = tokens.filter(|token| *token > node.heard[number]);
-                    actions.extend(news.map(|token| Action::Hear(number, place, token)));
+                    let tokens =
+                        (1..16).filter(|token| node.receivable[number] & (1 << token) != 0);
+                    let news = tokens.filter(|token| *token > node.received[number]);
+                    actions.extend(news.map(|token| Action::Receive(number, place, token)));
                 }
                 if state.stages[number] == Stage::Over {
                     actions.push(Action::Release(number, place));
@@ -221,14 +223,14 @@ impl Model for Votes {
             Action::SendRaise(number) => {
                 let token = self.to_raise(&state, number)?;
                 for node in &mut state.nodes {
-                    if node.heard[number] != 0 && node.heard[number] != token {
+                    if node.received[number] != 0 && node.received[number] != token {
                         node.raises[number] |= 1 << token;
                     }
                 }
             }
-            Action::Hear(number, place, token) => state.nodes[place].heard[number] = token,
+            Action::Receive(number, place, token) => state.nodes[place].received[number] = token,
             Action::HandOut(number, token) => {
-                state.handed.push(token);
+                state.returned_tokens.push(token);
                 state.stages[number] = Stage::Holding;
             }
             Action::Finish(number) => {
@@ -247,7 +249,7 @@ impl Model for Votes {
                 state.nodes[place].forget(number);
                 // A hold on fewer nodes than a majority is over, and its holder knows it.
                 if state.stages[number] == Stage::Holding
-                    && state.nodes.iter().filter(|node| node.heard[number] > 0).count() < QUORUM
+                    && state.nodes.iter().filter(|node| node.received[number] > 0).count() < QUORUM
                 {
                     state.stages[number] = Stage::Over;
                 }
@@ -260,16 +262,16 @@ impl Model for Votes {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(RISE, |_, state: &State| {
-                state.handed.windows(2).all(|pair| pair[0] < pair[1])
+                state.returned_tokens.windows(2).all(|pair| pair[0] < pair[1])
             }),
             Property::sometimes(BOTH, |model: &Self, state: &State| {
-                state.handed.len() == model.acquisitions
+                state.returned_tokens.len() == model.acquisitions
             }),
             Property::sometimes(RAISED, |model: &Self, state: &State| {
-                (state.raised && !state.handed.is_empty()) || model.rule == Rule::Largest
+                (state.raised && !state.returned_tokens.is_empty()) || model.rule == Rule::Largest
             }),
             Property::sometimes(AT_ONCE, |model: &Self, state: &State| {
-                model.proposal == 0 || (!state.raised && !state.handed.is_empty())
+                model.proposal == 0 || (!state.raised && !state.returned_tokens.is_empty())
             }),
         ]
     }

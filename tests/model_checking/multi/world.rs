@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::LossReason;
-use edgelatch::machine::{CallId, LeaseState};
-use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::error::LossReason;
+use edgelatch_proto::machine::{CallId, LeaseState};
+use edgelatch_proto::protocol::reply::{Reply, RespValue, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 use stateright::{Model, Property};
 
-use super::client::{Client, Outbox, Told, owner_prefix};
+use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{Plan, Rule, name};
-use super::sights::{Sights, note};
+use super::reachability::{Reachability, note};
 use test_support::script_model::{Latches, ScriptModel};
 
 /// When the servers' clocks start, in milliseconds since 1970.
@@ -25,15 +25,14 @@ const EPOCH: u64 = 1_700_000_000_000;
 /// How far a client's clock may be ahead: less than 1 % of the shortest lease.
 const AHEAD_MAX: Duration = Duration::from_millis(300);
 
-pub(crate) const EXCLUSION: &str = "of those who hold what others want, one at most believes in it";
-pub(crate) const CONTINUITY: &str = "what is believed in stands in Redis";
+pub(crate) const EXCLUSION: &str = "at most one client trusts a hold of each part";
+pub(crate) const CONTINUITY: &str = "Redis stores each trusted hold";
 pub(crate) const TOKENS: &str = "tokens rise";
-pub(crate) const TOLD: &str = "what a client was told stays true";
-pub(crate) const HELD_AT_MOST: &str =
-    "no ghost holds or is granted anything after the time that was told";
-pub(crate) const LOSS: &str =
-    "whose hold is lost is told so when its lease ends at the latest, and nobody else";
-pub(crate) const PREFIX: &str = "who waits holds what comes before the one it waits for";
+pub(crate) const OUTCOME_IS_TRUE: &str =
+    "a client that was told that it holds nothing holds nothing";
+pub(crate) const HELD_AT_MOST: &str = "a client holds nothing after the bound of its unknown hold";
+pub(crate) const LOSS: &str = "a client is told of a loss by the end of its lease, and of no other";
+pub(crate) const PREFIX: &str = "a waiter holds the parts before the one that it waits for";
 
 /// One model: its clients, and the limits of the search.
 #[derive(Clone, Debug)]
@@ -52,7 +51,7 @@ pub(crate) struct World {
     pub(crate) held_at_most: Option<Duration>,
     pub(crate) latches: Latches,
     /// The events that the search has reached: not a part of a state.
-    pub(crate) sights: Arc<Sights>,
+    pub(crate) reached: Arc<Reachability>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,18 +60,18 @@ pub(crate) struct State {
     nodes: Vec<Arc<ScriptModel>>,
     clients: Vec<Arc<Client>>,
     ahead_ms: Vec<u64>,
-    letters: Vec<Letter>,
+    sent_requests: Vec<SentRequest>,
     copies_left: u8,
     losses_left: u8,
     breaks_left: u8,
     /// The tokens of each node's grants, and the tokens that clients returned, in order.
     grants: Vec<Vec<u64>>,
-    handed: Vec<(u8, u64)>,
+    returned_tokens: Vec<(u8, u64)>,
 }
 
 /// A request on its way to Redis, or a copy of one that was executed already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Letter {
+struct SentRequest {
     from: u8,
     place: usize,
     call: CallId,
@@ -86,9 +85,9 @@ pub(crate) enum Action {
     Begin(usize),
     /// A request is executed, and its reply arrives; or its reply is lost.
     Execute(usize),
-    ExecuteUnheard(usize),
+    ExecuteAndLoseReply(usize),
     Break(usize, CallId),
-    Wake(usize),
+    Timeout(usize),
     Cancel(usize),
     Release(usize),
     TimePasses,
@@ -105,12 +104,12 @@ impl Model for World {
             nodes: (0..3).map(|_| Arc::new(ScriptModel::new(self.latches))).collect(),
             clients: (0..count).map(|number| Arc::new(Client::new(number))).collect(),
             ahead_ms: vec![0; self.plans.len()],
-            letters: Vec::new(),
+            sent_requests: Vec::new(),
             copies_left: self.copies,
             losses_left: self.losses,
             breaks_left: self.breaks,
             grants: vec![Vec::new(); 3],
-            handed: Vec::new(),
+            returned_tokens: Vec::new(),
         };
         self.next_state(&state, Action::Begin(0)).into_iter().collect()
     }
@@ -121,7 +120,7 @@ impl Model for World {
                 actions.push(Action::Begin(number));
             }
             if client.deadline().is_some_and(|until| self.wait_ms(state, number, until).is_some()) {
-                actions.push(Action::Wake(number));
+                actions.push(Action::Timeout(number));
             }
             if state.breaks_left > 0 {
                 actions.extend(client.under_way().map(|call| Action::Break(number, call)));
@@ -133,10 +132,10 @@ impl Model for World {
                 actions.push(Action::Release(number));
             }
         }
-        for (place, letter) in state.letters.iter().enumerate() {
+        for (place, sent) in state.sent_requests.iter().enumerate() {
             actions.push(Action::Execute(place));
-            if state.losses_left > 0 && !letter.executed && self.is_awaited(state, letter) {
-                actions.push(Action::ExecuteUnheard(place));
+            if state.losses_left > 0 && !sent.executed && self.is_awaited(state, sent) {
+                actions.push(Action::ExecuteAndLoseReply(place));
             }
         }
         if usize::from(state.step) + 1 < self.times.len() {
@@ -152,20 +151,22 @@ impl Model for World {
                 self.act(&mut state, number, |client, plan, now| client.begin(plan, clock, now))?;
             }
             Action::Execute(place) => self.execute(&mut state, place, true)?,
-            Action::ExecuteUnheard(place) => {
+            Action::ExecuteAndLoseReply(place) => {
                 state.losses_left -= 1;
                 self.execute(&mut state, place, false)?;
             }
             Action::Break(number, call) => {
                 state.breaks_left -= 1;
-                self.act(&mut state, number, |client, plan, now| client.broken(plan, call, now))?;
+                self.act(&mut state, number, |client, plan, now| {
+                    client.on_connection_broken(plan, call, now)
+                })?;
             }
-            Action::Wake(number) => {
+            Action::Timeout(number) => {
                 let until = last.clients[number].deadline()?;
                 state.ahead_ms[number] += self.wait_ms(last, number, until)?;
-                self.act(&mut state, number, Client::woken)?;
+                self.act(&mut state, number, Client::on_timeout)?;
             }
-            Action::Cancel(number) => self.act(&mut state, number, Client::cancelled)?,
+            Action::Cancel(number) => self.act(&mut state, number, Client::cancel)?,
             Action::Release(number) => self.act(&mut state, number, Client::release)?,
             Action::TimePasses => {
                 state.step += 1;
@@ -174,7 +175,7 @@ impl Model for World {
                 state.nodes.iter_mut().for_each(|node| Arc::make_mut(node).expire(now));
             }
         }
-        self.forget(&mut state);
+        self.drop_ineffective(&mut state);
         Some(state)
     }
 
@@ -182,7 +183,7 @@ impl Model for World {
         vec![
             Property::always(EXCLUSION, |world: &Self, state: &State| {
                 let mut wanted = BTreeSet::new();
-                (0..state.clients.len()).filter(|n| world.believes(state, *n)).all(|number| {
+                (0..state.clients.len()).filter(|n| world.is_trusting(state, *n)).all(|number| {
                     let plan = &world.plans[number];
                     let nodes = if plan.rule == Rule::All { plan.nodes } else { &[9] };
                     nodes.iter().all(|node| wanted.insert(node))
@@ -190,23 +191,24 @@ impl Model for World {
             }),
             Property::always(CONTINUITY, |world: &Self, state: &State| {
                 (0..state.clients.len())
-                    .filter(|n| world.believes(state, *n))
+                    .filter(|n| world.is_trusting(state, *n))
                     .all(|number| world.held(state, number).count() >= world.plans[number].quorum())
             }),
             Property::always(TOKENS, |world: &Self, state: &State| {
                 let rise = |tokens: &Vec<u64>| tokens.windows(2).all(|pair| pair[0] < pair[1]);
-                let handed = state.handed.iter().map(|(_, token)| *token).collect();
+                let returned_tokens =
+                    state.returned_tokens.iter().map(|(_, token)| *token).collect();
                 let majority = world.plans.iter().all(|plan| plan.rule == Rule::Majority);
-                state.grants.iter().all(rise) && (!majority || rise(&handed))
+                state.grants.iter().all(rise) && (!majority || rise(&returned_tokens))
             }),
-            Property::always(TOLD, |world: &Self, state: &State| {
-                (0..state.clients.len()).all(|number| world.is_true(state, number))
+            Property::always(OUTCOME_IS_TRUE, |world: &Self, state: &State| {
+                (0..state.clients.len()).all(|number| world.outcome_is_true(state, number))
             }),
             Property::always(HELD_AT_MOST, |world: &Self, state: &State| {
-                (0..state.clients.len()).all(|number| world.is_rid_of_ghosts(state, number))
+                (0..state.clients.len()).all(|number| world.is_free_after_bound(state, number))
             }),
             Property::always(LOSS, |world: &Self, state: &State| {
-                (0..state.clients.len()).all(|number| world.tells_of_losses(state, number))
+                (0..state.clients.len()).all(|number| world.reports_losses(state, number))
             }),
             Property::always(PREFIX, |world: &Self, state: &State| {
                 let waits = |number: &usize| state.clients[*number].waits();
@@ -239,9 +241,9 @@ impl World {
         (wait.is_zero() || ahead <= AHEAD_MAX).then_some(u64::try_from(wait.as_millis()).unwrap())
     }
 
-    fn believes(&self, state: &State, number: usize) -> bool {
+    fn is_trusting(&self, state: &State, number: usize) -> bool {
         let now = self.now(state, number);
-        state.clients[number].believes(&self.plans[number], now)
+        state.clients[number].is_trusting(&self.plans[number], now)
     }
 
     /// The nodes that store a field of this client.
@@ -253,17 +255,17 @@ impl World {
         })
     }
 
-    fn is_true(&self, state: &State, number: usize) -> bool {
+    fn outcome_is_true(&self, state: &State, number: usize) -> bool {
         let plan = &self.plans[number];
         // A client may leave as many nodes behind as do not prevent a majority.
         let left = self.held(state, number).count() > plan.nodes.len() - plan.quorum();
-        !left || !matches!(state.clients[number].told(), Some(Told::Busy | Told::Nothing))
+        !left || !matches!(state.clients[number].outcome(), Some(Outcome::Busy | Outcome::Nothing))
     }
 
     /// Whether a client with an unknown outcome holds nothing on any node after the reported upper
     /// bound.
-    fn is_rid_of_ghosts(&self, state: &State, number: usize) -> bool {
-        let Some(Told::HeldAtMost { since, time }) = state.clients[number].told() else {
+    fn is_free_after_bound(&self, state: &State, number: usize) -> bool {
+        let Some(Outcome::HeldAtMost { since, time }) = state.clients[number].outcome() else {
             return true;
         };
         // Redis removes a key after its last millisecond.
@@ -275,26 +277,26 @@ impl World {
     /// Whether a client that renews its hold sets a timeout before fewer parts than its quorum are
     /// unexpired, reports a loss exactly when fewer are, and reports only parts as gone that no
     /// node stores.
-    fn tells_of_losses(&self, state: &State, number: usize) -> bool {
+    fn reports_losses(&self, state: &State, number: usize) -> bool {
         let (client, plan, now) =
             (&state.clients[number], &self.plans[number], self.now(state, number));
-        let Some(keeping) = client.keeping() else { return true };
+        let Some(quorum_lease) = client.quorum_lease() else { return true };
         let stand = |wait: Duration| {
             let leases = client.leases().into_iter();
             leases.filter(|lease| wait <= lease.remaining(now)).count() >= plan.quorum()
         };
-        let is_lost = matches!(keeping.state(), LeaseState::Lost(_));
+        let is_lost = matches!(quorum_lease.state(), LeaseState::Lost(_));
         let is_woken = client.deadline().is_some_and(|until| stand(now.until(until)));
         let held: Vec<usize> = self.held(state, number).collect();
         let gone = LeaseState::Lost(LossReason::Gone);
-        let mut said_gone = client.kept().filter(|(_, part)| part.state() == gone);
+        let mut said_gone = client.renewed_parts().filter(|(_, part)| part.state() == gone);
         (if is_lost { !stand(Duration::ZERO) } else { is_woken })
             && said_gone.all(|(place, _)| !held.contains(&plan.nodes[place]))
     }
 
-    fn is_awaited(&self, state: &State, letter: &Letter) -> bool {
-        let client = &state.clients[usize::from(letter.from)];
-        client.awaits(letter.place, letter.call, letter.script.request)
+    fn is_awaited(&self, state: &State, sent: &SentRequest) -> bool {
+        let client = &state.clients[usize::from(sent.from)];
+        client.awaits(sent.place, sent.call, sent.script.request)
     }
 
     /// Runs one action of a client and sends its calls; returns `None` if the result exceeds the
@@ -314,74 +316,81 @@ impl World {
         }
         let from = u8::try_from(number).unwrap();
         if let Some(multi_grant) = client.multi_grant().filter(|_| was_acquiring) {
-            state.handed.push((from, multi_grant.token.as_u64()));
+            state.returned_tokens.push((from, multi_grant.token.as_u64()));
         }
-        self.sights.of(client);
-        let letters = outbox.into_iter().map(|(place, call, script)| Letter {
+        self.reached.of(client);
+        let sent_requests = outbox.into_iter().map(|(place, call, script)| SentRequest {
             from,
             place,
             call,
             script,
             executed: false,
         });
-        state.letters.extend(letters);
-        let handed: BTreeSet<u8> = state.handed.iter().map(|(number, _)| *number).collect();
-        if handed.len() == self.plans.len() {
-            note(&self.sights.all_held);
+        state.sent_requests.extend(sent_requests);
+        let returned_tokens: BTreeSet<u8> =
+            state.returned_tokens.iter().map(|(number, _)| *number).collect();
+        if returned_tokens.len() == self.plans.len() {
+            note(&self.reached.all_held);
         }
         if state.clients[number].waits() && self.held(state, number).next().is_some() {
-            note(&self.sights.kept);
+            note(&self.reached.kept);
         }
         Some(())
     }
 
-    fn execute(&self, state: &mut State, place: usize, heard: bool) -> Option<()> {
+    fn execute(&self, state: &mut State, place: usize, is_delivered: bool) -> Option<()> {
         let now = self.server_ms(state);
-        let letter = &mut state.letters[place];
-        if std::mem::replace(&mut letter.executed, true) {
+        let sent = &mut state.sent_requests[place];
+        if std::mem::replace(&mut sent.executed, true) {
             state.copies_left = state.copies_left.checked_sub(1)?;
         }
-        let (letter, number) = (letter.clone(), usize::from(letter.from));
-        let node = self.plans[number].nodes[letter.place];
-        let cells = Arc::make_mut(&mut state.nodes[node]).run(&letter.script, now);
-        self.saw(state, node, &letter.script, &cells);
-        if !self.is_awaited(state, &letter) {
+        let (sent, number) = (sent.clone(), usize::from(sent.from));
+        let node = self.plans[number].nodes[sent.place];
+        let cells = Arc::make_mut(&mut state.nodes[node]).run(&sent.script, now);
+        self.record_script(state, node, &sent.script, &cells);
+        if !self.is_awaited(state, &sent) {
             return Some(());
         }
-        let reply = Reply::read(&cells, letter.script.request).expect("the model answers");
-        self.act(state, number, |client, plan, now| match heard {
-            true => client.hear(plan, letter.call, reply, now),
-            false => client.broken(plan, letter.call, now),
+        let reply = Reply::read(&cells, sent.script.request).expect("the model answers");
+        self.act(state, number, |client, plan, now| match is_delivered {
+            true => client.on_reply(plan, sent.call, reply, now),
+            false => client.on_connection_broken(plan, sent.call, now),
         })
     }
 
-    fn saw(&self, state: &mut State, node: usize, script: &ScriptCall, cells: &[RespValue]) {
+    fn record_script(
+        &self,
+        state: &mut State,
+        node: usize,
+        script: &ScriptCall,
+        cells: &[RespValue],
+    ) {
         let [RespValue::Int(code), RespValue::Text(value), ..] = cells else {
             panic!("a reply begins with a number and a text")
         };
         match (script.script().name, code) {
             ("lock_acquire", 1) => state.grants[node].push(value.parse().unwrap()),
-            ("lock_acquire", -2) => note(&self.sights.gone),
-            ("lock_release", 1) => note(&self.sights.undone),
-            ("lock_raise", 1) => note(&self.sights.raised),
+            ("lock_acquire", -2) => note(&self.reached.gone),
+            ("lock_release", 1) => note(&self.reached.undone),
+            ("lock_raise", 1) => note(&self.reached.raised),
             _ => {}
         }
     }
 
     /// Removes messages that have no effect any more, and sorts the others, so that equivalent
     /// states are equal.
-    fn forget(&self, state: &mut State) {
+    fn drop_ineffective(&self, state: &mut State) {
         let now = self.server_ms(state);
-        let State { letters, clients, copies_left, .. } = state;
-        letters.retain(|letter| {
-            let client = &clients[usize::from(letter.from)];
-            let awaited = client.awaits(letter.place, letter.call, letter.script.request);
-            let not_after = letter.script.args()[1].parse::<u64>().ok();
+        let State { sent_requests, clients, copies_left, .. } = state;
+        sent_requests.retain(|sent| {
+            let client = &clients[usize::from(sent.from)];
+            let awaited = client.awaits(sent.place, sent.call, sent.script.request);
+            let not_after = sent.script.args()[1].parse::<u64>().ok();
             let late = not_after.is_some_and(|not_after| now > not_after);
-            let idle = late && !awaited && letter.script.script().name != "lock_release";
+            let idle = late && !awaited && sent.script.script().name != "lock_release";
             // A request that no client waits for matters only as a copy.
-            !idle && (*copies_left > 0 || (!letter.executed && awaited))
+            !idle && (*copies_left > 0 || (!sent.executed && awaited))
         });
-        letters.sort_by_key(|letter| (letter.from, letter.place, letter.call, letter.executed));
+        sent_requests.sort_by_key(|sent| (sent.from, sent.place, sent.call, sent.executed));
     }
 }

@@ -1,24 +1,26 @@
 //! The count-down latch: its idempotent calls, and clients that await its opening. A call's bound
 //! ends 5.15 s after the call is made; Redis keeps its result for 60 s more.
 
-use super::plan::{Does, Plan};
+use super::plan::{Operation, Plan};
 use super::properties;
-use super::search::{does, finds, holds, waits, world};
-use super::sights::Sight::{Cancelled, Done, NotExecuted, Nothing, Open, ToldAgain};
+use super::reachability::CoverPoint::{
+    Cancelled, Done, NotExecuted, Nothing, Open, ResultRepeated,
+};
+use super::search::{finds, holds, plan_for, waits, world};
 use super::world::World;
 use test_support::script_model::holds::rules;
 
-const COUNTS: Plan = Plan { requests: 4, ..does(Does::CountDown) };
-const CLOSES: Plan = Plan { requests: 1, ..does(Does::Close(2)) };
-const AWAITS: Plan = Plan { requests: 2, ..does(Does::Await) };
+const COUNTS: Plan = Plan { requests: 4, ..plan_for(Operation::CountDown) };
+const CLOSES: Plan = Plan { requests: 1, ..plan_for(Operation::Close(2)) };
+const AWAITS: Plan = Plan { requests: 2, ..plan_for(Operation::Await) };
 
 fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
     World {
         number: count,
         copies: 1,
         times: &[0, 6, 67],
-        laws: properties::of_what_is_done_once,
-        silent: &[],
+        properties: properties::of_idempotent_calls,
+        vacuous: &[],
         ..world(plans)
     }
 }
@@ -26,33 +28,33 @@ fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
 #[test]
 fn a_count_that_is_asked_for_until_it_is_cancelled() {
     let alone = latch([COUNTS], Some(2));
-    holds(World { breaks: 1, ..alone }, &[Done, NotExecuted, Cancelled, ToldAgain]);
+    holds(World { breaks: 1, ..alone }, &[Done, NotExecuted, Cancelled, ResultRepeated]);
 }
 
 #[test]
 fn a_count_on_an_open_latch_that_is_closed_anew() {
     let world = World { times: &[0, 6], ..latch([COUNTS, CLOSES], None) };
-    holds(world, &[Done, Nothing, ToldAgain, Cancelled]);
+    holds(world, &[Done, Nothing, ResultRepeated, Cancelled]);
 }
 
 #[test]
 fn who_waits_goes_on_when_it_is_open() {
     let world = latch([Plan { requests: 2, ..COUNTS }, waits(AWAITS, 5)], Some(1));
-    let laws = properties::of_a_latch_that_opens;
-    holds(World { times: &[0, 6], laws, ..world }, &[Done, Open]);
+    let properties = properties::of_latch_waits;
+    holds(World { times: &[0, 6], properties, ..world }, &[Done, Open]);
 }
 
 #[test]
 fn a_no_that_is_not_recorded_is_done_after_all() {
     let world = latch([COUNTS, CLOSES], None);
-    finds(World { without: Some(rules::RECORDED), ..world }, properties::TOLD_ONCE);
+    finds(World { without: Some(rules::RECORDED), ..world }, properties::REPORTED_ONCE);
 }
 
 #[test]
 fn with_a_bound_that_moves_a_count_is_made_that_was_called_off() {
     // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
     let world = World { copies: 0, in_flight: 4, ..latch([COUNTS], Some(2)) };
-    finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
+    finds(World { moving_bound: Some(70), ..world }, properties::REPORTED_ONCE);
 }
 
 /// Searches that take many seconds without optimization: only a full run includes them.
@@ -62,6 +64,6 @@ mod large {
     #[test]
     fn two_counts_and_a_copy_of_any_request() {
         let world = latch([COUNTS, COUNTS], Some(2));
-        holds(World { times: &[0, 6], ..world }, &[Done, NotExecuted, Cancelled, ToldAgain]);
+        holds(World { times: &[0, 6], ..world }, &[Done, NotExecuted, Cancelled, ResultRepeated]);
     }
 }

@@ -1,24 +1,24 @@
 //! The fair lock: clients that queue, leave, die and change their owner. A Java thread holds it at
 //! the start, so that two clients are enough for a queue.
 
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::timing::WaitPolicy;
 
-use super::plan::{Does, Plan, seconds};
+use super::plan::{Operation, Plan, seconds};
 use super::properties;
-use super::search::{does, finds, holds, waits, world};
-use super::sights::Sight::{
-    Abandoned, BothGranted, Busy, Ghost, HandedOver, Lost, PassedOver, Queued, RefusedAsGone,
+use super::reachability::CoverPoint::{
+    Abandoned, BothGranted, Busy, HandedOver, LateGrant, Lost, PassedOver, Queued, RefusedAsGone,
     RefusedAsLate, Repeated, Restored, Stale, TookOver, Unknown,
 };
+use super::search::{finds, holds, plan_for, waits, world};
 use super::world::World;
 use test_support::script_model::fair_head::Rule;
 
-const FAIR: Plan = does(Does::Fair);
+const FAIR: Plan = plan_for(Operation::Fair);
 /// Waits without a limit: after 600 s it continues under another owner.
-const STAYS: Plan = Plan { patience: WaitPolicy::UntilCancelled, budget: 5, ..FAIR };
+const STAYS: Plan = Plan { wait_policy: WaitPolicy::UntilCancelled, budget: 5, ..FAIR };
 
 fn fair(plans: impl Into<Vec<Plan>>) -> World {
-    World { laws: properties::of_a_queue, ..world(plans) }
+    World { properties: properties::of_a_queue, ..world(plans) }
 }
 
 /// Two clients that wait for the Java thread, and poll once before their wait ends.
@@ -30,14 +30,14 @@ fn queue() -> World {
 #[test]
 fn two_who_wait_and_one_of_whom_may_be_silent() {
     let world = World { in_flight: 1, times: &[0, 4, 12, 18], ..queue() };
-    let silent = &[
+    let vacuous = &[
         properties::HELD_AT_MOST,
-        properties::TOLD,
-        properties::NO_GHOST,
+        properties::OUTCOME_IS_TRUE,
+        properties::NOTHING_AFTER_END,
         properties::NO_RETURN,
         properties::COPY,
     ];
-    holds(World { silent, ..world }, &[BothGranted, Queued, PassedOver, Restored, Repeated]);
+    holds(World { vacuous, ..world }, &[BothGranted, Queued, PassedOver, Restored, Repeated]);
 }
 
 #[test]
@@ -53,7 +53,10 @@ fn without_its_seat_who_was_silent_is_overtaken() {
 
 #[test]
 fn without_a_tombstone_a_copy_of_a_poll_queues_again() {
-    finds(World { off: Some(Rule::Tombstone), copies: 1, ..queue() }, properties::NO_GHOST);
+    finds(
+        World { off: Some(Rule::Tombstone), copies: 1, ..queue() },
+        properties::NOTHING_AFTER_END,
+    );
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn a_takeover_without_its_tombstone_leaves_a_ghost() {
     let world = World { off: Some(Rule::HandOverTombstone), copies: 1, ..world };
     finds(
         World { java_holds_for: Some(605), times: &[0, 604, 612], ..world },
-        properties::NO_GHOST,
+        properties::NOTHING_AFTER_END,
     );
 }
 
@@ -82,7 +85,10 @@ fn a_takeover_without_the_seat_loses_its_turn() {
 fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
     let leaves = Plan { cancels: true, ..STAYS };
     let world = World { off: Some(Rule::AbandonPrevious), ..fair([leaves]) };
-    finds(World { java_holds_for: Some(605), times: &[0, 604, 612], ..world }, properties::TOLD);
+    finds(
+        World { java_holds_for: Some(605), times: &[0, 604, 612], ..world },
+        properties::OUTCOME_IS_TRUE,
+    );
 }
 
 /// Searches that take many seconds without optimization: only a full run includes them.
@@ -93,8 +99,8 @@ mod large {
     #[test]
     fn two_tries_and_a_copy_of_any_request() {
         let world = World { copies: 1, in_flight: 1, times: &[0, 20, 40], ..fair([FAIR, FAIR]) };
-        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
-        holds(World { silent, ..world }, &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { vacuous, ..world }, &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone]);
     }
 
     #[test]
@@ -104,7 +110,7 @@ mod large {
     }
 
     #[test]
-    fn three_who_wait() {
+    fn three_waiters_in_the_queue() {
         let waiter = Plan { releases: 0, ..waits(FAIR, 20) };
         let world = World { plans: vec![waiter; 3], in_flight: 1, times: &[0, 8, 16], ..queue() };
         holds(World { first: None, copies: 1, ..world }, &[BothGranted, Queued, PassedOver, Stale]);
@@ -115,16 +121,16 @@ mod large {
         let leaves = Plan { cancels: true, ..waits(FAIR, 20) };
         let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
         let world = World { plans: vec![leaves, FAIR], ..world };
-        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
-        holds(World { silent, ..world }, &[Queued, Abandoned, Stale, RefusedAsGone]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { vacuous, ..world }, &[Queued, Abandoned, Stale, RefusedAsGone]);
     }
 
     #[test]
     fn a_wait_that_goes_on_under_another_owner() {
         let world = fair([STAYS, FAIR]);
         let world = World { java_holds_for: Some(605), in_flight: 1, copies: 1, ..world };
-        let silent = &[properties::HELD_AT_MOST, properties::ORDER];
-        holds(World { times: &[0, 604, 612], silent, ..world }, &[Queued, TookOver, BothGranted]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::ORDER];
+        holds(World { times: &[0, 604, 612], vacuous, ..world }, &[Queued, TookOver, BothGranted]);
     }
 
     #[test]
@@ -132,10 +138,10 @@ mod large {
         // The bound of its second owner is at 1291 s.
         let alone = World { java_holds_for: Some(595), breaks: 1, copies: 1, ..fair([STAYS]) };
         let world = || World { times: &[0, 590, 601, 691, 1291, 1329], ..alone.clone() };
-        let silent = &[properties::EXCLUSION, properties::ORDER];
+        let vacuous = &[properties::EXCLUSION, properties::ORDER];
         holds(
-            World { silent, ..world() },
-            &[Queued, TookOver, HandedOver, RefusedAsLate, Unknown, Ghost],
+            World { vacuous, ..world() },
+            &[Queued, TookOver, HandedOver, RefusedAsLate, Unknown, LateGrant],
         );
         let horizon_and_lease = Some(seconds(90 + 30));
         finds(World { held_at_most: horizon_and_lease, ..world() }, properties::HELD_AT_MOST);
@@ -145,13 +151,13 @@ mod large {
     fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
         // The first owner's request has no bound, so the client allows ten minutes for it; the
         // second owner's bound is at 695 s.
-        let patience = waits(FAIR, 605).patience;
-        let plan = Plan { patience, knows_clock: false, cancels: true, ..STAYS };
+        let wait_policy = waits(FAIR, 605).wait_policy;
+        let plan = Plan { wait_policy, knows_clock: false, cancels: true, ..STAYS };
         let alone = World { java_holds_for: Some(595), breaks: 2, in_flight: 4, ..fair([plan]) };
         let world = || World { times: &[0, 590, 601, 603, 1190, 1250], ..alone.clone() };
-        let silent =
+        let vacuous =
             &[properties::EXCLUSION, properties::NO_RETURN, properties::ORDER, properties::COPY];
-        holds(World { silent, ..world() }, &[Queued, Unknown, Ghost]);
+        holds(World { vacuous, ..world() }, &[Queued, Unknown, LateGrant]);
         let later_alone = Some(seconds(95 + 30));
         finds(World { held_at_most: later_alone, ..world() }, properties::HELD_AT_MOST);
     }

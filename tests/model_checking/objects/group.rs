@@ -1,21 +1,21 @@
 //! Groups: two sets of values that share one value.
 
-use super::plan::{Does, Plan};
+use super::plan::{Operation, Plan};
 use super::properties;
-use super::search::{does, finds, holds, waits, world};
-use super::sights::Sight::{
+use super::reachability::CoverPoint::{
     Abandoned, BothGranted, Busy, Lost, RefusedAsGone, RefusedAsLost, Renewed, Repeated,
 };
+use super::search::{finds, holds, plan_for, waits, world};
 use super::world::World;
 use test_support::script_model::Latches;
 
-const SOME: Plan = does(Does::Values(&["A", "B"]));
-const OTHERS: Plan = does(Does::Values(&["B", "C"]));
+const SOME: Plan = plan_for(Operation::Values(&["A", "B"]));
+const OTHERS: Plan = plan_for(Operation::Values(&["B", "C"]));
 
 #[test]
 fn without_latches_values_are_granted_again_after_their_end() {
     let world = World { latches: Latches::Off, copies: 1, ..world([SOME, OTHERS]) };
-    finds(world, properties::NO_GHOST);
+    finds(world, properties::NOTHING_AFTER_END);
 }
 
 #[test]
@@ -47,7 +47,7 @@ mod large {
     #[test]
     fn values_that_are_renewed() {
         let world = world([Plan { renewals: 1, renews: 1, ..SOME }, OTHERS]);
-        let silent = &[properties::HELD_AT_MOST, properties::TOLD];
-        holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
+        holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }
 }

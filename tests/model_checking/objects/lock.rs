@@ -5,11 +5,11 @@
 
 use super::plan::Plan;
 use super::properties;
-use super::search::{PLAN, holds, waits, world};
-use super::sights::Sight::{
+use super::reachability::CoverPoint::{
     Abandoned, BothGranted, Busy, Lost, RefusedAsGone, RefusedAsLate, RefusedAsLost, Renewed,
     Unknown,
 };
+use super::search::{PLAN, holds, waits, world};
 use super::world::World;
 use test_support::script_model::Latches;
 
@@ -70,10 +70,10 @@ fn a_client_that_has_not_seen_the_clock() {
 #[test]
 fn a_client_alone_that_has_not_seen_the_clock_and_a_copy_of_any_request() {
     let first = Plan { knows_clock: false, cancels: true, ..waits(PLAN, 20) };
-    let absent = Plan { takes_part: false, ..PLAN };
+    let absent = Plan { is_active: false, ..PLAN };
     let world = World { times: &[0, 10, 40, 600, 610], copies: 1, ..world([first, absent]) };
-    let silent = &[properties::HELD_AT_MOST, properties::EXCLUSION, properties::NO_RETURN];
-    holds(World { silent, ..world }, &[Abandoned, Lost]);
+    let vacuous = &[properties::HELD_AT_MOST, properties::EXCLUSION, properties::NO_RETURN];
+    holds(World { vacuous, ..world }, &[Abandoned, Lost]);
 }
 
 /// Two clients: one does not know the server's clock; the other does, and holds until its lease

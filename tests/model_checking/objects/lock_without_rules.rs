@@ -11,7 +11,7 @@ use test_support::script_model::Latches;
 #[test]
 fn without_the_latch_a_copy_of_a_released_acquisition_is_granted() {
     let world = World { latches: Latches::Off, copies: 1, ..world([PLAN, PLAN]) };
-    finds(world, properties::NO_GHOST);
+    finds(world, properties::NOTHING_AFTER_END);
 }
 
 #[test]
@@ -38,6 +38,6 @@ mod large {
 
     #[test]
     fn with_a_tombstone_that_is_not_prolonged_what_was_told_does_not_stay_true() {
-        finds(first_of_all(Latches::Brief), properties::TOLD);
+        finds(first_of_all(Latches::Brief), properties::OUTCOME_IS_TRUE);
     }
 }

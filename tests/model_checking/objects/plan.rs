@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, IdempotentCall,
     LatchCount, LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
 };
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
 
 /// The name of the one object that all clients use.
 pub(crate) const NAME: &str = "lock";
@@ -21,9 +21,9 @@ const LATCH: &str = "el:{lock}:";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// Whether the client does anything.
-    pub(crate) takes_part: bool,
-    pub(crate) does: Does,
-    pub(crate) patience: WaitPolicy,
+    pub(crate) is_active: bool,
+    pub(crate) operation: Operation,
+    pub(crate) wait_policy: WaitPolicy,
     /// The largest number of requests of its acquisition.
     pub(crate) budget: u32,
     pub(crate) lease: LeaseTime,
@@ -41,12 +41,12 @@ pub(crate) struct Plan {
 
 /// What a client acquires and holds, or its idempotent call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Does {
+pub(crate) enum Operation {
     Lock,
     Fair,
     Read,
     /// A read inside the write of the client with this number: both are one program.
-    ReadInside(usize),
+    NestedRead(usize),
     Write,
     /// This number of permits of a semaphore.
     Permits(u32),
@@ -63,14 +63,14 @@ pub(crate) enum Does {
     Add(i32),
 }
 
-impl Does {
+impl Operation {
     /// What the client acquires.
     pub(crate) fn target(self) -> Target {
         let (name, publish) = (name(), Publish::Plain);
         match self {
             Self::Lock => Target::Lock(LockCalls::new(name, publish)),
             Self::Fair => Target::Fair(FairCalls::new(name, FairSettings::default(), publish)),
-            Self::Read | Self::ReadInside(_) => Target::Read(ReadCalls::new(name, publish)),
+            Self::Read | Self::NestedRead(_) => Target::Read(ReadCalls::new(name, publish)),
             Self::Write => Target::Write(WriteCalls::new(name, publish)),
             Self::Permits(permits) => {
                 Target::Semaphore(SemaphoreCalls::new(name, publish, permit_count(permits)))
@@ -121,14 +121,14 @@ impl Does {
     }
 
     /// Whether client `a` with `self` and client `b` with `other` may hold at the same time.
-    pub(crate) fn goes_beside(self, other: Self, (a, b): (usize, usize)) -> bool {
-        use Does::{Batch, Permits, Read, ReadInside, Values, Write};
+    pub(crate) fn is_compatible(self, other: Self, (a, b): (usize, usize)) -> bool {
+        use Operation::{Batch, NestedRead, Permits, Read, Values, Write};
         match (self, other) {
-            (Read | ReadInside(_), Read | ReadInside(_))
+            (Read | NestedRead(_), Read | NestedRead(_))
             | (Permits(_), Permits(_))
             | (Batch(_), Batch(_)) => a != b,
-            (ReadInside(writer), Write) => writer == b,
-            (Write, ReadInside(writer)) => writer == a,
+            (NestedRead(writer), Write) => writer == b,
+            (Write, NestedRead(writer)) => writer == a,
             (Values(some), Values(others)) => some.iter().all(|value| !others.contains(value)),
             _ => false,
         }

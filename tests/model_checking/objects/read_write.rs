@@ -1,60 +1,61 @@
 //! The read-write lock: concurrent readers, one writer, and a read inside a write that outlives it.
 
-use super::client::HANDS_ON;
-use super::plan::{Does, Plan};
+use super::client::TOKEN_HANDOVER;
+use super::plan::{Operation, Plan};
 use super::properties;
-use super::search::{does, finds, holds, waits, world};
-use super::sights::Sight::{
-    Abandoned, BothGranted, Busy, Downgraded, Inside, Lost, RefusedAsGone, RefusedAsLost, Renewed,
+use super::reachability::CoverPoint::{
+    Abandoned, BothGranted, Busy, Downgraded, Lost, NestedRead, RefusedAsGone, RefusedAsLost,
+    Renewed,
 };
+use super::search::{finds, holds, plan_for, waits, world};
 use super::world::World;
 use test_support::script_model::Latches;
 use test_support::script_model::read_write::rules;
 
 /// A program that reads inside its own write hold, modelled as two clients.
-const AROUND: Plan = does(Does::Write);
-const INSIDE: Plan = does(Does::ReadInside(0));
+const AROUND: Plan = plan_for(Operation::Write);
+const INSIDE: Plan = plan_for(Operation::NestedRead(0));
 
 fn sides(plans: impl Into<Vec<Plan>>) -> World {
-    World { first: None, laws: properties::of_two_sides, ..world(plans) }
+    World { first: None, properties: properties::of_two_sides, ..world(plans) }
 }
 
 #[test]
 fn without_the_latch_a_copy_of_a_released_read_is_granted() {
-    let world = sides([does(Does::Read), does(Does::Write)]);
-    finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NO_GHOST);
+    let world = sides([plan_for(Operation::Read), plan_for(Operation::Write)]);
+    finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NOTHING_AFTER_END);
 }
 
 #[test]
 fn with_a_bound_that_moves_a_reader_is_granted_twice() {
-    let world = sides([does(Does::Read), does(Does::Write)]);
+    let world = sides([plan_for(Operation::Read), plan_for(Operation::Write)]);
     let times = &[0, 10, 120];
     finds(World { moving_bound: Some(110), times, ..world }, properties::AT_MOST_ONCE);
 }
 
 #[test]
 fn a_last_try_without_a_tombstone_is_granted_after_its_end() {
-    let world = sides([does(Does::Write), does(Does::Read)]);
+    let world = sides([plan_for(Operation::Write), plan_for(Operation::Read)]);
     let without = Some(rules::LAST_TRY);
-    finds(World { without, copies: 1, ..world }, properties::NO_GHOST);
+    finds(World { without, copies: 1, ..world }, properties::NOTHING_AFTER_END);
 }
 
 #[test]
 fn a_repeat_that_does_not_extend_leaves_a_hold_that_has_gone() {
-    let world = sides([waits(does(Does::Read), 20), does(Does::Write)]);
+    let world = sides([waits(plan_for(Operation::Read), 20), plan_for(Operation::Write)]);
     let without = Some(rules::REPEAT_EXTENDS);
-    finds(World { without, times: &[0, 20, 40], ..world }, properties::STANDS);
+    finds(World { without, times: &[0, 20, 40], ..world }, properties::TRUSTED_IS_STORED);
 }
 
 #[test]
 fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
-    let world = sides([does(Does::Read), does(Does::Write)]);
+    let world = sides([plan_for(Operation::Read), plan_for(Operation::Write)]);
     finds(World { without: Some(rules::ALIVE), ..world }, properties::BESIDE);
 }
 
 #[test]
 fn readers_with_a_token_each_would_fence_each_other() {
-    let world = sides([does(Does::Read), does(Does::Read)]);
+    let world = sides([plan_for(Operation::Read), plan_for(Operation::Read)]);
     finds(World { without: Some(rules::EPOCH), ..world }, properties::SHARED);
 }
 
@@ -76,12 +77,12 @@ fn a_read_that_the_release_does_not_name_keeps_the_token_of_a_write_that_ended()
 #[test]
 fn a_read_that_does_not_hear_of_the_end_of_its_write_reads_as_if_inside_it() {
     let world = World { times: &[0], ..sides([AROUND, INSIDE]) };
-    finds(World { without: Some(HANDS_ON), ..world }, properties::HEARD);
+    finds(World { without: Some(TOKEN_HANDOVER), ..world }, properties::HEARD);
 }
 
 #[test]
 fn a_reader_without_a_parent_does_not_come_in() {
-    let world = sides([does(Does::Write), does(Does::Read)]);
+    let world = sides([plan_for(Operation::Write), plan_for(Operation::Read)]);
     finds(World { without: Some(rules::PARENT), ..world }, properties::BESIDE);
 }
 
@@ -91,8 +92,8 @@ mod large {
 
     #[test]
     fn a_writer_and_a_reader_and_a_copy_of_any_request() {
-        let world = sides([does(Does::Write), does(Does::Read)]);
-        let silent = &[
+        let world = sides([plan_for(Operation::Write), plan_for(Operation::Read)]);
+        let vacuous = &[
             properties::HELD_AT_MOST,
             properties::SHARED,
             properties::DOWNGRADE,
@@ -100,15 +101,15 @@ mod large {
             properties::HEARD,
         ];
         holds(
-            World { copies: 1, in_flight: 1, times: &[0, 20, 40], silent, ..world },
+            World { copies: 1, in_flight: 1, times: &[0, 20, 40], vacuous, ..world },
             &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone, RefusedAsLost],
         );
     }
 
     #[test]
     fn a_writer_that_waits_for_a_reader() {
-        let world = sides([waits(does(Does::Write), 20), does(Does::Read)]);
-        let silent = &[
+        let world = sides([waits(plan_for(Operation::Write), 20), plan_for(Operation::Read)]);
+        let vacuous = &[
             properties::HELD_AT_MOST,
             properties::SHARED,
             properties::DOWNGRADE,
@@ -116,15 +117,15 @@ mod large {
             properties::HEARD,
         ];
         holds(
-            World { copies: 1, times: &[0, 20, 40], silent, ..world },
+            World { copies: 1, times: &[0, 20, 40], vacuous, ..world },
             &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone],
         );
     }
 
     #[test]
     fn two_writers_and_a_copy_of_any_request() {
-        let world = sides([does(Does::Write), does(Does::Write)]);
-        let silent = &[
+        let world = sides([plan_for(Operation::Write), plan_for(Operation::Write)]);
+        let vacuous = &[
             properties::HELD_AT_MOST,
             properties::READ_TOKENS,
             properties::SHARED,
@@ -133,22 +134,33 @@ mod large {
             properties::HEARD,
         ];
         holds(
-            World { first: Some(0), copies: 1, in_flight: 1, times: &[0, 20, 40], silent, ..world },
+            World {
+                first: Some(0),
+                copies: 1,
+                in_flight: 1,
+                times: &[0, 20, 40],
+                vacuous,
+                ..world
+            },
             &[BothGranted, Busy, Abandoned, Lost, RefusedAsGone, RefusedAsLost],
         );
     }
 
     #[test]
     fn two_readers_and_a_writer() {
-        let world = sides([does(Does::Read), does(Does::Read), does(Does::Write)]);
-        let silent = &[
+        let world = sides([
+            plan_for(Operation::Read),
+            plan_for(Operation::Read),
+            plan_for(Operation::Write),
+        ]);
+        let vacuous = &[
             properties::HELD_AT_MOST,
             properties::DOWNGRADE,
             properties::RISES,
             properties::HEARD,
         ];
         holds(
-            World { copies: 1, in_flight: 1, times: &[0, 40], silent, ..world },
+            World { copies: 1, in_flight: 1, times: &[0, 40], vacuous, ..world },
             &[BothGranted, Busy, Lost],
         );
     }
@@ -156,30 +168,30 @@ mod large {
     #[test]
     fn a_read_inside_a_write_and_a_copy_of_any_request() {
         let world = sides([AROUND, INSIDE]);
-        let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
+        let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
         holds(
-            World { copies: 1, times: &[0, 20, 40], silent, ..world },
-            &[Inside, Downgraded, Lost, RefusedAsGone],
+            World { copies: 1, times: &[0, 20, 40], vacuous, ..world },
+            &[NestedRead, Downgraded, Lost, RefusedAsGone],
         );
     }
 
     #[test]
     fn a_read_inside_a_write_that_is_renewed_after_it() {
         let world = sides([AROUND, Plan { renewals: 1, ..INSIDE }]);
-        let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
+        let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
         holds(
-            World { times: &[0, 10, 20, 40], silent, ..world },
-            &[Inside, Downgraded, Renewed, Lost],
+            World { times: &[0, 10, 20, 40], vacuous, ..world },
+            &[NestedRead, Downgraded, Renewed, Lost],
         );
     }
 
     #[test]
     fn a_downgrade_while_another_writes() {
-        let world = sides([AROUND, INSIDE, does(Does::Write)]);
-        let silent = &[properties::HELD_AT_MOST, properties::SHARED, properties::TOLD];
+        let world = sides([AROUND, INSIDE, plan_for(Operation::Write)]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::SHARED, properties::OUTCOME_IS_TRUE];
         holds(
-            World { in_flight: 1, times: &[0, 20, 40], silent, ..world },
-            &[Inside, Downgraded, Busy, Lost],
+            World { in_flight: 1, times: &[0, 20, 40], vacuous, ..world },
+            &[NestedRead, Downgraded, Busy, Lost],
         );
     }
 }

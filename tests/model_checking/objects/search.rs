@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
-use super::network::Travel;
-use super::plan::{Does, Plan, seconds};
-use super::premises::premise_of;
+use super::network::DeliveryLimit;
+use super::plan::{Operation, Plan, seconds};
 use super::properties;
-use super::sights::{Sight, Sights};
+use super::reachability::{CoverPoint, Reachability};
+use super::vacuity::non_vacuous;
 use super::world::World;
 use test_support::script_model::Latches;
 
 /// Tries once, with the default lease of 30 s, and releases with one request.
 pub(crate) const PLAN: Plan = Plan {
-    takes_part: true,
-    does: Does::Lock,
-    patience: WaitPolicy::Once,
+    is_active: true,
+    operation: Operation::Lock,
+    wait_policy: WaitPolicy::Once,
     // The smallest budget: two tries, and one request to undo them.
     budget: 3,
     lease: LeaseTime::DEFAULT,
@@ -31,13 +31,13 @@ pub(crate) const PLAN: Plan = Plan {
 };
 
 /// `PLAN` for another object.
-pub(crate) const fn does(does: Does) -> Plan {
-    Plan { does, ..PLAN }
+pub(crate) const fn plan_for(operation: Operation) -> Plan {
+    Plan { operation, ..PLAN }
 }
 
 /// Waits for `time` seconds.
 pub(crate) fn waits(plan: Plan, time: u64) -> Plan {
-    Plan { patience: WaitPolicy::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
+    Plan { wait_policy: WaitPolicy::UpTo(WaitTime::new(seconds(time)).unwrap()), ..plan }
 }
 
 /// A world without copies and broken connections in which the first client in the list begins
@@ -56,32 +56,33 @@ pub(crate) fn world(plans: impl Into<Vec<Plan>>) -> World {
         without: None,
         off: None,
         moving_bound: None,
-        travel: Travel::ToItsBound,
+        delivery_limit: DeliveryLimit::ToItsBound,
         held_at_most: None,
-        laws: properties::of_a_lock,
-        silent: &[properties::HELD_AT_MOST],
-        sights: Arc::new(Sights::default()),
+        properties: properties::of_a_lock,
+        vacuous: &[properties::HELD_AT_MOST],
+        reached: Arc::new(Reachability::default()),
     }
 }
 
-/// Searches a model to its end. Panics if a law is violated, if an expected event never occurs, or
-/// if the laws whose premise never came up are not exactly the `silent` ones.
-pub(crate) fn holds(world: World, expected: &[Sight]) {
-    let (seen, times) = (Arc::clone(&world.sights), world.times);
-    let (laws, silent) = ((world.laws)(), world.silent);
+/// Searches a model to its end. Panics if a property is violated, if an expected event never
+/// occurs, or if the properties that no state could violate are not exactly the `vacuous` ones.
+pub(crate) fn holds(world: World, expected: &[CoverPoint]) {
+    let (reached, times) = (Arc::clone(&world.reached), world.times);
+    let (properties, vacuous) = ((world.properties)(), world.vacuous);
     let checker = world.checker().threads(2).spawn_bfs().join();
     let (states, visits) = (checker.unique_state_count(), checker.state_count());
     println!(
         "{states} states ({visits} visits, {} steps deep) at {times:?} s",
         checker.max_depth()
     );
-    laws.iter().for_each(|law| checker.assert_no_discovery(law.name));
+    properties.iter().for_each(|property| checker.assert_no_discovery(property.name));
     let came_up = checker.discoveries();
-    let unmet = laws.iter().filter(|law| !came_up.contains_key(premise_of(law).name));
-    let unmet: BTreeSet<&str> = unmet.map(|law| law.name).collect();
-    assert_eq!(unmet, silent.iter().copied().collect(), "laws that say nothing here");
-    for sight in expected {
-        assert!(seen.saw(*sight), "{sight:?} was never seen, but {seen:?}");
+    let unmet =
+        properties.iter().filter(|property| !came_up.contains_key(non_vacuous(property).name));
+    let unmet: BTreeSet<&str> = unmet.map(|property| property.name).collect();
+    assert_eq!(unmet, vacuous.iter().copied().collect(), "vacuous properties");
+    for point in expected {
+        assert!(reached.saw(*point), "{point:?} was never seen, but {reached:?}");
     }
 }
 

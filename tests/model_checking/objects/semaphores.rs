@@ -1,36 +1,36 @@
 //! Permits of both kinds of semaphore: each is counted once, however often a request is resent.
 
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::timing::LeaseTime;
 
-use super::network::Travel;
-use super::plan::{Does, Plan};
-use super::properties::{self, of_permits_that_change};
-use super::search::{PLAN, does, finds, holds, waits, world};
-use super::sights::Sight::{
+use super::network::DeliveryLimit;
+use super::plan::{Operation, Plan};
+use super::properties::{self, of_changing_permits};
+use super::reachability::CoverPoint::{
     Abandoned, BothGranted, BoundRequired, Busy, Cancelled, Done, Lost, NotExecuted, RefusedAsGone,
-    RefusedAsLost, Renewed, Repeated, ToldAgain,
+    RefusedAsLost, Renewed, Repeated, ResultRepeated,
 };
+use super::search::{PLAN, finds, holds, plan_for, waits, world};
 use super::world::World;
 use test_support::script_model::Latches;
 use test_support::script_model::holds::rules;
 
-const ONE: Plan = does(Does::Permits(1));
+const ONE: Plan = plan_for(Operation::Permits(1));
 /// Held until it is released.
 const ENDLESS: Plan = Plan { lease: LeaseTime::ENDLESS, ..ONE };
 /// Sends three attempts, then cancels the call.
-const ADDS: Plan = Plan { requests: 4, ..does(Does::Add(1)) };
+const ADDS: Plan = Plan { requests: 4, ..plan_for(Operation::Add(1)) };
 /// Two permits at a time.
-const BATCH: Plan = does(Does::Batch(2));
+const BATCH: Plan = plan_for(Operation::Batch(2));
 
 fn counted(plans: impl Into<Vec<Plan>>, permits: i64) -> World {
-    World { number: Some(permits), laws: properties::of_permits, ..world(plans) }
+    World { number: Some(permits), properties: properties::of_permits, ..world(plans) }
 }
 
 #[test]
 fn without_latches_a_copy_of_what_was_given_back_is_granted() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], 2);
-        finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NO_GHOST);
+        finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NOTHING_AFTER_END);
     }
 }
 
@@ -39,7 +39,10 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], 2);
         let world = World { without: Some(rules::LAST_TRY), copies: 1, ..world };
-        finds(World { number: Some(plan.does.permits().unwrap()), ..world }, properties::NO_GHOST);
+        finds(
+            World { number: Some(plan.operation.permits().unwrap()), ..world },
+            properties::NOTHING_AFTER_END,
+        );
     }
 }
 
@@ -55,32 +58,32 @@ fn with_a_bound_that_moves_a_permit_is_taken_twice() {
 #[test]
 fn with_a_bound_that_moves_permits_are_added_that_were_called_off() {
     // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
-    let world = counted([Plan { takes_part: false, ..ONE }, ADDS], 1);
-    let laws = of_permits_that_change;
-    let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], laws, ..world };
-    finds(World { moving_bound: Some(70), ..world }, properties::TOLD_ONCE);
+    let world = counted([Plan { is_active: false, ..ONE }, ADDS], 1);
+    let properties = of_changing_permits;
+    let world = World { first: Some(1), in_flight: 4, times: &[0, 6, 67], properties, ..world };
+    finds(World { moving_bound: Some(70), ..world }, properties::REPORTED_ONCE);
 }
 
 #[test]
 fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
     let world = counted([Plan { knows_clock: false, ..ENDLESS }, ENDLESS], 1);
-    let world = World { travel: Travel::Late, copies: 1, times: &[0, 610], ..world };
-    finds(World { without: Some(rules::BOUND), ..world }, properties::NO_GHOST);
+    let world = World { delivery_limit: DeliveryLimit::Late, copies: 1, times: &[0, 610], ..world };
+    finds(World { without: Some(rules::BOUND), ..world }, properties::NOTHING_AFTER_END);
 }
 
 #[test]
 fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
     for plan in [ONE, BATCH] {
-        let world = counted([waits(plan, 20), plan], plan.does.permits().unwrap());
+        let world = counted([waits(plan, 20), plan], plan.operation.permits().unwrap());
         let (without, times) = (Some(rules::REPEAT_EXTENDS), &[0, 20, 40]);
-        finds(World { without, times, ..world }, properties::STANDS);
+        finds(World { without, times, ..world }, properties::TRUSTED_IS_STORED);
     }
 }
 
 #[test]
 fn giving_back_what_is_not_held_makes_permits() {
     for plan in [ONE, BATCH] {
-        let world = counted([plan, plan], plan.does.permits().unwrap());
+        let world = counted([plan, plan], plan.operation.permits().unwrap());
         finds(World { without: Some(rules::SET), ..world }, properties::COUNTED);
     }
 }
@@ -88,7 +91,7 @@ fn giving_back_what_is_not_held_makes_permits() {
 #[test]
 fn what_runs_out_without_being_given_back_is_gone() {
     for plan in [ONE, BATCH] {
-        let world = counted([plan, plan], plan.does.permits().unwrap());
+        let world = counted([plan, plan], plan.operation.permits().unwrap());
         finds(World { without: Some(rules::EVICTED), ..world }, properties::COUNTED);
     }
 }
@@ -110,7 +113,13 @@ mod large {
     fn one_permit_and_a_client_that_has_not_seen_the_clock() {
         let world = counted([Plan { knows_clock: false, ..ENDLESS }, ENDLESS], 1);
         holds(
-            World { copies: 1, in_flight: 1, travel: Travel::Late, times: &[0, 600, 610], ..world },
+            World {
+                copies: 1,
+                in_flight: 1,
+                delivery_limit: DeliveryLimit::Late,
+                times: &[0, 600, 610],
+                ..world
+            },
             &[BothGranted, Busy, BoundRequired, RefusedAsGone],
         );
     }
@@ -127,8 +136,8 @@ mod large {
     #[test]
     fn a_hold_of_a_permit_that_is_renewed() {
         let world = counted([Plan { renewals: 1, renews: 1, ..ONE }, ONE], 1);
-        let silent = &[properties::HELD_AT_MOST, properties::TOLD];
-        holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
+        holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }
 
     #[test]
@@ -143,24 +152,24 @@ mod large {
     #[test]
     fn permits_with_ids_that_are_renewed() {
         let world = counted([Plan { renewals: 1, renews: 1, ..BATCH }, BATCH], 3);
-        let silent = &[properties::HELD_AT_MOST, properties::TOLD];
-        holds(World { in_flight: 1, silent, ..world }, &[BothGranted, Busy, Renewed, Lost]);
+        let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
+        holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }
 
     #[test]
     fn permits_that_are_added_once_while_somebody_wants_one() {
         let world = counted([ONE, ADDS], 0);
-        let silent = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
+        let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
         holds(
             World {
                 first: None,
                 copies: 1,
                 times: &[0, 6],
-                laws: of_permits_that_change,
-                silent,
+                properties: of_changing_permits,
+                vacuous,
                 ..world
             },
-            &[Busy, Repeated, Done, NotExecuted, Cancelled, ToldAgain],
+            &[Busy, Repeated, Done, NotExecuted, Cancelled, ResultRepeated],
         );
     }
 }

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, ReleaseError, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, Output, OutstandingBound, Release,
     Released, Renew, Renewal, Renewed,
 };
-use edgelatch::name::FencingToken;
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::name::FencingToken;
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 
 /// Which machine of a client a call belongs to: each numbers its calls by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Leg {
+pub(crate) enum MachineKind {
     Acquire,
     Renewal,
     Renew,
@@ -41,12 +41,12 @@ pub(crate) enum Stage {
     Releasing(Release),
     Doing(Once),
     AwaitLatch(AwaitLatch),
-    Over(Told),
+    Finished(Outcome),
 }
 
 /// What the program knows of its remaining hold in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Told {
+pub(crate) enum Outcome {
     Busy,
     /// Nothing is held, for another reason.
     Nothing,
@@ -66,32 +66,34 @@ pub(crate) enum Told {
 }
 
 /// The outcome of a machine.
-pub(crate) enum Ended {
+pub(crate) enum MachineOutcome {
     Acquired(Result<Grant, AcquireError>),
     Lost,
     Renewed(Result<Renewed, RequestError>),
     /// With the token that the reads inside have from then on.
-    Released(Told, Option<FencingToken>),
-    Over(Told),
+    Released(Outcome, Option<FencingToken>),
+    Finished(Outcome),
 }
 
 /// The calls that a client sends while it handles one input.
-pub(crate) type Outbox = Vec<(Leg, CallId, Arc<ScriptCall>)>;
+pub(crate) type Outbox = Vec<(MachineKind, CallId, Arc<ScriptCall>)>;
 
-impl Leg {
+impl MachineKind {
     pub(crate) const COUNT: usize = 6;
 }
 
 impl Stage {
     /// Passes the input to the machine of this leg; returns whether there is one.
-    pub(crate) fn handle(&mut self, leg: Leg, input: Input, now: Instant) -> bool {
-        match (self, leg) {
-            (Self::Acquiring(machine), Leg::Acquire) => machine.handle(input, now),
-            (Self::Holding { renewal, .. }, Leg::Renewal) => renewal.handle(input, now),
-            (Self::Holding { renew: Some(machine), .. }, Leg::Renew) => machine.handle(input, now),
-            (Self::Releasing(machine), Leg::Release) => machine.handle(input, now),
-            (Self::Doing(machine), Leg::Once) => machine.handle(input, now),
-            (Self::AwaitLatch(machine), Leg::Await) => machine.handle(input, now),
+    pub(crate) fn handle(&mut self, kind: MachineKind, input: Input, now: Instant) -> bool {
+        match (self, kind) {
+            (Self::Acquiring(machine), MachineKind::Acquire) => machine.handle(input, now),
+            (Self::Holding { renewal, .. }, MachineKind::Renewal) => renewal.handle(input, now),
+            (Self::Holding { renew: Some(machine), .. }, MachineKind::Renew) => {
+                machine.handle(input, now)
+            }
+            (Self::Releasing(machine), MachineKind::Release) => machine.handle(input, now),
+            (Self::Doing(machine), MachineKind::Once) => machine.handle(input, now),
+            (Self::AwaitLatch(machine), MachineKind::Await) => machine.handle(input, now),
             _ => return false,
         }
         true
@@ -117,35 +119,39 @@ impl Stage {
     /// without such a machine.
     pub(crate) fn poll(
         &mut self,
-        leg: Leg,
+        kind: MachineKind,
         now: Instant,
         outbox: &mut Outbox,
-    ) -> Option<Result<Ended, Instant>> {
-        Some(match (self, leg) {
-            (Self::Acquiring(machine), Leg::Acquire) => {
-                drain(machine, leg, now, outbox).map(Ended::Acquired)
+    ) -> Option<Result<MachineOutcome, Instant>> {
+        Some(match (self, kind) {
+            (Self::Acquiring(machine), MachineKind::Acquire) => {
+                drain(machine, kind, now, outbox).map(MachineOutcome::Acquired)
             }
-            (Self::Holding { renewal, .. }, Leg::Renewal) => {
-                drain(renewal, leg, now, outbox).map(|_| Ended::Lost)
+            (Self::Holding { renewal, .. }, MachineKind::Renewal) => {
+                drain(renewal, kind, now, outbox).map(|_| MachineOutcome::Lost)
             }
-            (Self::Holding { renew: Some(machine), .. }, Leg::Renew) => {
-                drain(machine, leg, now, outbox).map(Ended::Renewed)
+            (Self::Holding { renew: Some(machine), .. }, MachineKind::Renew) => {
+                drain(machine, kind, now, outbox).map(MachineOutcome::Renewed)
             }
-            (Self::Releasing(machine), Leg::Release) => {
-                drain(machine, leg, now, outbox).map(|outcome| {
-                    Ended::Released(Told::of_release(&outcome, now), machine.handed_on())
-                })
-            }
-            (Self::Doing(machine), Leg::Once) => drain(machine, leg, now, outbox)
-                .map(|outcome| Ended::Over(Told::of_what_is_done_once(outcome))),
-            (Self::AwaitLatch(machine), Leg::Await) => drain(machine, leg, now, outbox)
-                .map(|outcome| Ended::Over(outcome.map_or(Told::Busy, |()| Told::Open))),
+            (Self::Releasing(machine), MachineKind::Release) => drain(machine, kind, now, outbox)
+                .map(|outcome| {
+                    MachineOutcome::Released(
+                        Outcome::of_release(&outcome, now),
+                        machine.handed_on(),
+                    )
+                }),
+            (Self::Doing(machine), MachineKind::Once) => drain(machine, kind, now, outbox)
+                .map(|outcome| MachineOutcome::Finished(Outcome::of_idempotent_calls(outcome))),
+            (Self::AwaitLatch(machine), MachineKind::Await) => drain(machine, kind, now, outbox)
+                .map(|outcome| {
+                    MachineOutcome::Finished(outcome.map_or(Outcome::Busy, |()| Outcome::Open))
+                }),
             _ => return None,
         })
     }
 }
 
-impl Told {
+impl Outcome {
     pub(crate) fn without_grant(error: &AcquireError, now: Instant) -> Self {
         match error {
             AcquireError::Busy { .. } => Self::Busy,
@@ -167,7 +173,7 @@ impl Told {
         }
     }
 
-    fn of_what_is_done_once(outcome: Result<Reply, RequestError>) -> Self {
+    fn of_idempotent_calls(outcome: Result<Reply, RequestError>) -> Self {
         match outcome {
             Ok(reply) => Self::Done(reply.code as i64, reply.value),
             Err(RequestError::NotExecuted(_)) => Self::NotExecuted,
@@ -179,13 +185,13 @@ impl Told {
 /// Polls a machine until its next wait (`Err`) or its end (`Ok`).
 fn drain<M: Machine>(
     machine: &mut M,
-    leg: Leg,
+    kind: MachineKind,
     now: Instant,
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
     loop {
         match machine.poll(now) {
-            Output::Call { call, script, .. } => outbox.push((leg, call, Arc::new(script))),
+            Output::Call { call, script, .. } => outbox.push((kind, call, Arc::new(script))),
             Output::Subscribe { .. } => {}
             Output::Timeout { until, .. } => return Err(until),
             Output::Done(outcome) => return Ok(outcome),

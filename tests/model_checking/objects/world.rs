@@ -4,25 +4,24 @@
 //! Time goes in steps. All events within one step happen at one time of the server, while a
 //! client's own clock may run ahead of it: by at most `AHEAD_MAX`, and only until the next step. A
 //! message that is never delivered is a lost one, and a client that never acts again is a dead one.
-//! never does anything more is a dead one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::machine::CallId;
-use edgelatch::name::OwnerId;
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::time::Instant;
+use edgelatch_proto::machine::CallId;
+use edgelatch_proto::name::OwnerId;
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::time::Instant;
 use stateright::{Model, Property};
 
-use super::client::{Belief, Client, HANDS_ON};
-use super::network::{Answer, From, Letter, Travel};
-use super::plan::{Does, JAVA, NAME, Plan};
-use super::premises::premise_of;
-use super::seen::{Executed, Seen};
-use super::sights::Sights;
-use super::stage::{Leg, Outbox};
+use super::client::{Client, TOKEN_HANDOVER, TrustedHold};
+use super::network::{Answer, DeliveryLimit, From, SentRequest};
+use super::plan::{JAVA, NAME, Operation, Plan};
+use super::reachability::Reachability;
+use super::run_record::{Executed, RunRecord};
+use super::stage::{MachineKind, Outbox};
+use super::vacuity::non_vacuous;
 use test_support::script_model::fair_head::Rule;
 use test_support::script_model::{Latches, ScriptModel, Value};
 
@@ -56,16 +55,16 @@ pub(crate) struct World {
     /// Gives each request a bound of its own, this number of seconds after it is sent (against rule
     /// C8).
     pub(crate) moving_bound: Option<u64>,
-    pub(crate) travel: Travel,
+    pub(crate) delivery_limit: DeliveryLimit,
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
     /// rule C9).
     pub(crate) held_at_most: Option<Duration>,
     /// What must hold in every state.
-    pub(crate) laws: fn() -> Vec<Property<Self>>,
-    /// The laws whose premise cannot come up in this model.
-    pub(crate) silent: &'static [&'static str],
+    pub(crate) properties: fn() -> Vec<Property<Self>>,
+    /// The properties that this model cannot violate, whatever the scripts do.
+    pub(crate) vacuous: &'static [&'static str],
     /// The events that the search has reached: not a part of a state.
-    pub(crate) sights: Arc<Sights>,
+    pub(crate) reached: Arc<Reachability>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -74,11 +73,11 @@ pub(crate) struct State {
     pub(crate) redis: Arc<ScriptModel>,
     pub(crate) clients: Vec<Arc<Client>>,
     ahead_ms: Vec<u64>,
-    pub(crate) letters: Vec<Letter>,
+    pub(crate) sent_requests: Vec<SentRequest>,
     answers: Vec<Answer>,
     pub(crate) copies_left: u8,
     breaks_left: u8,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) record: Arc<RunRecord>,
 }
 
 /// The possible next events; a number is an index into a list of the state.
@@ -86,9 +85,9 @@ pub(crate) struct State {
 pub(crate) enum Action {
     Begin(usize),
     Execute(usize),
-    Hear(usize),
-    Break(usize, Leg, CallId),
-    Wake(usize, Leg),
+    DeliverReply(usize),
+    Break(usize, MachineKind, CallId),
+    Timeout(usize, MachineKind),
     Cancel(usize),
     Renew(usize),
     Release(usize),
@@ -103,18 +102,18 @@ impl Model for World {
         let client = |(plan, number): (&Plan, u8)| {
             let now = local(number, 0, 0);
             let clock = plan.knows_clock.then(|| ServerClock::new(EPOCH, now));
-            Arc::new(Client::new(number, plan.does, clock))
+            Arc::new(Client::new(number, plan.operation, clock))
         };
         let state = State {
             step: 0,
             redis: Arc::new(self.redis()),
             clients: self.plans.iter().zip(0..).map(client).collect(),
             ahead_ms: vec![0; self.plans.len()],
-            letters: Vec::new(),
+            sent_requests: Vec::new(),
             answers: Vec::new(),
             copies_left: self.copies,
             breaks_left: self.breaks,
-            seen: Arc::default(),
+            record: Arc::default(),
         };
         match self.first {
             Some(first) => self.next_state(&state, Action::Begin(first)).into_iter().collect(),
@@ -125,16 +124,17 @@ impl Model for World {
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         for (number, client) in state.clients.iter().enumerate() {
             let plan = &self.plans[number];
-            if client.is_idle() && self.may_begin(state, number) {
+            if client.is_idle() && self.can_begin(state, number) {
                 actions.push(Action::Begin(number));
             }
             let wakes = client
                 .deadlines()
                 .filter(|(_, until)| self.wait_ms(state, number, *until).is_some());
-            actions.extend(wakes.map(|(leg, _)| Action::Wake(number, leg)));
+            actions.extend(wakes.map(|(kind, _)| Action::Timeout(number, kind)));
             if state.breaks_left > 0 {
-                actions
-                    .extend(client.under_way().map(|(leg, call)| Action::Break(number, leg, call)));
+                actions.extend(
+                    client.under_way().map(|(kind, call)| Action::Break(number, kind, call)),
+                );
             }
             if client.is_acquiring() && plan.cancels {
                 actions.push(Action::Cancel(number));
@@ -146,8 +146,8 @@ impl Model for World {
                 actions.push(Action::Renew(number));
             }
         }
-        actions.extend((0..state.letters.len()).map(Action::Execute));
-        actions.extend((0..state.answers.len()).map(Action::Hear));
+        actions.extend((0..state.sent_requests.len()).map(Action::Execute));
+        actions.extend((0..state.answers.len()).map(Action::DeliverReply));
         if usize::from(state.step) + 1 < self.times.len() {
             actions.push(Action::TimePasses);
         }
@@ -157,33 +157,35 @@ impl Model for World {
         let mut state = last.clone();
         match action {
             Action::Begin(number) => {
-                let (plan, around) = (&self.plans[number], self.writer_around(last, number));
+                let (plan, around) = (&self.plans[number], self.outer_writer(last, number));
                 self.act(&mut state, number, |client, now| client.begin(plan, around, now))?;
             }
             Action::Execute(place) => self.execute(&mut state, place),
-            Action::Hear(place) => {
-                let Answer { to: (number, leg, call), reply } = state.answers.remove(place);
+            Action::DeliverReply(place) => {
+                let Answer { to: (number, kind, call), reply } = state.answers.remove(place);
                 self.act(&mut state, usize::from(number), |client, now| {
-                    client.hear(leg, call, reply, now)
+                    client.on_reply(kind, call, reply, now)
                 })?;
             }
-            Action::Break(number, leg, call) => {
+            Action::Break(number, kind, call) => {
                 state.breaks_left -= 1;
-                self.act(&mut state, number, |client, now| client.broken(leg, call, now))?;
+                self.act(&mut state, number, |client, now| {
+                    client.on_connection_broken(kind, call, now)
+                })?;
             }
-            Action::Wake(number, leg) => {
+            Action::Timeout(number, kind) => {
                 let (_, until) =
-                    last.clients[number].deadlines().find(|(other, _)| *other == leg)?;
+                    last.clients[number].deadlines().find(|(other, _)| *other == kind)?;
                 state.ahead_ms[number] += self.wait_ms(last, number, until)?;
-                self.act(&mut state, number, |client, now| client.woken(leg, now))?;
+                self.act(&mut state, number, |client, now| client.on_timeout(kind, now))?;
             }
-            Action::Cancel(number) => self.act(&mut state, number, Client::cancelled)?,
+            Action::Cancel(number) => self.act(&mut state, number, Client::cancel)?,
             Action::Renew(number) => {
                 let lease = self.plans[number].lease;
                 self.act(&mut state, number, |client, now| client.renew(lease, now))?;
             }
             Action::Release(number) => {
-                let inside = self.reader_inside(last, number);
+                let inside = self.inner_reader(last, number);
                 self.act(&mut state, number, |client, now| client.release(inside, now))?;
             }
             Action::TimePasses => {
@@ -193,18 +195,18 @@ impl Model for World {
                 Arc::make_mut(&mut state.redis).expire(now);
             }
         }
-        self.forget(&mut state);
+        self.drop_ineffective(&mut state);
         Some(state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let laws = (self.laws)();
-        let premises: Vec<_> = laws.iter().map(premise_of).collect();
-        laws.into_iter().chain(premises).collect()
+        let properties = (self.properties)();
+        let non_vacuous: Vec<_> = properties.iter().map(non_vacuous).collect();
+        properties.into_iter().chain(non_vacuous).collect()
     }
 
     fn within_boundary(&self, state: &State) -> bool {
-        state.letters.iter().filter(|letter| !letter.executed).count() <= self.in_flight
+        state.sent_requests.iter().filter(|sent| !sent.executed).count() <= self.in_flight
     }
 }
 
@@ -235,39 +237,39 @@ impl World {
     }
 
     /// The clients with a hold by their own clock, and that hold.
-    pub(crate) fn believers<'a>(
+    pub(crate) fn trusting_clients<'a>(
         &'a self,
         state: &'a State,
-    ) -> impl Iterator<Item = (usize, Belief<'a>)> {
+    ) -> impl Iterator<Item = (usize, TrustedHold<'a>)> {
         state.clients.iter().enumerate().filter_map(|(number, client)| {
-            Some((number, client.believes(self.now(state, number))?))
+            Some((number, client.trusted_hold(self.now(state, number))?))
         })
     }
 
     /// Whether two clients may hold at the same time.
-    pub(crate) fn goes_beside(&self, a: usize, b: usize) -> bool {
-        self.plans[a].does.goes_beside(self.plans[b].does, (a, b))
+    pub(crate) fn is_compatible(&self, a: usize, b: usize) -> bool {
+        self.plans[a].operation.is_compatible(self.plans[b].operation, (a, b))
     }
 
-    fn may_begin(&self, state: &State, number: usize) -> bool {
+    fn can_begin(&self, state: &State, number: usize) -> bool {
         let plan = &self.plans[number];
-        let inside = matches!(plan.does, Does::ReadInside(_));
-        plan.takes_part && (!inside || self.writer_around(state, number).is_some())
+        let inside = matches!(plan.operation, Operation::NestedRead(_));
+        plan.is_active && (!inside || self.outer_writer(state, number).is_some())
     }
 
     /// The owner of the unexpired write hold of the same program.
-    fn writer_around(&self, state: &State, number: usize) -> Option<OwnerId> {
-        let Does::ReadInside(writer) = self.plans[number].does else { return None };
-        let belief = state.clients[writer].believes(self.now(state, writer))?;
-        Some(belief.grant.owner)
+    fn outer_writer(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let Operation::NestedRead(writer) = self.plans[number].operation else { return None };
+        let trusted = state.clients[writer].trusted_hold(self.now(state, writer))?;
+        Some(trusted.grant.owner)
     }
 
     /// The owner of the unexpired read hold of the same program inside its write hold.
-    fn reader_inside(&self, state: &State, number: usize) -> Option<OwnerId> {
-        let inside = |(_, plan): &(usize, &Plan)| plan.does == Does::ReadInside(number);
+    fn inner_reader(&self, state: &State, number: usize) -> Option<OwnerId> {
+        let inside = |(_, plan): &(usize, &Plan)| plan.operation == Operation::NestedRead(number);
         let (reader, _) = self.plans.iter().enumerate().find(inside)?;
-        let belief = state.clients[reader].believes(self.now(state, reader))?;
-        Some(belief.grant.owner)
+        let trusted = state.clients[reader].trusted_hold(self.now(state, reader))?;
+        Some(trusted.grant.owner)
     }
 
     /// By how many milliseconds a client's clock must advance to reach `until`; `None` if that is
@@ -292,50 +294,50 @@ impl World {
         if !client.is_within(&self.plans[number]) {
             return None;
         }
-        self.sights.client(client);
-        if let Some(token) = client.handed_on().filter(|_| self.without != Some(HANDS_ON)) {
-            let inside = |(_, plan): &(_, &Plan)| plan.does == Does::ReadInside(number);
+        self.reached.client(client);
+        if let Some(token) = client.handed_over().filter(|_| self.without != Some(TOKEN_HANDOVER)) {
+            let inside = |(_, plan): &(_, &Plan)| plan.operation == Operation::NestedRead(number);
             for (reader, _) in self.plans.iter().enumerate().filter(inside) {
                 Arc::make_mut(&mut state.clients[reader]).take_over(token);
             }
         }
         let server_ms = self.server_ms(state);
-        for (leg, call, script) in outbox {
-            let from = (u8::try_from(number).unwrap(), leg, call);
-            state.letters.push(Letter::new(from, script, self, server_ms));
+        for (kind, call, script) in outbox {
+            let from = (u8::try_from(number).unwrap(), kind, call);
+            state.sent_requests.push(SentRequest::new(from, script, self, server_ms));
         }
         Some(())
     }
 
     fn execute(&self, state: &mut State, place: usize) {
         let now = self.server_ms(state);
-        let letter = &mut state.letters[place];
-        if letter.executed {
+        let sent = &mut state.sent_requests[place];
+        if sent.executed {
             state.copies_left -= 1;
         }
-        letter.executed = true;
-        let (to, script) = (letter.from, Arc::clone(&letter.script));
+        sent.executed = true;
+        let (to, script) = (sent.from, Arc::clone(&sent.script));
         let before = Arc::clone(&state.redis);
         let redis = Arc::make_mut(&mut state.redis);
-        let cells = redis.run_until(&script, letter.not_after, now * 1000);
+        let cells = redis.run_until(&script, sent.not_after, now * 1000);
         redis.published.clear();
         let run = Executed::new(to.0, &script, &cells, [&before, redis], now);
-        let seen = Arc::make_mut(&mut state.seen);
-        seen.executed(&run);
-        self.sights.executed(&run, &state.clients[usize::from(to.0)], seen);
+        let record = Arc::make_mut(&mut state.record);
+        record.executed(&run);
+        self.reached.executed(&run, &state.clients[usize::from(to.0)], record);
         let reply = Reply::read(&cells, script.request).expect("the model answers like a script");
         state.answers.push(Answer { to, reply });
     }
 
     /// Removes messages that have no effect any more, and sorts the others, so that equivalent
     /// states are equal.
-    fn forget(&self, state: &mut State) {
+    fn drop_ineffective(&self, state: &mut State) {
         let now = self.server_ms(state);
-        let State { clients, letters, answers, copies_left, .. } = state;
-        let awaited = |(number, leg, call): From| clients[usize::from(number)].awaits(leg, call);
+        let State { clients, sent_requests, answers, copies_left, .. } = state;
+        let awaited = |(number, kind, call): From| clients[usize::from(number)].awaits(kind, call);
         answers.retain(|answer| awaited(answer.to));
-        letters.retain(|letter| letter.matters(awaited(letter.from), *copies_left > 0, now));
-        letters.sort_by_key(|letter| (letter.from, letter.executed));
+        sent_requests.retain(|sent| sent.matters(awaited(sent.from), *copies_left > 0, now));
+        sent_requests.sort_by_key(|sent| (sent.from, sent.executed));
         answers.sort_by_key(|answer| answer.to);
         answers.dedup();
     }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::super::runner::{Check, Coverage, Owners};
 use super::JAVA;
 use test_support::script_model::ScriptModel;
-use test_support::script_model::audience::Message;
+use test_support::script_model::subscribers::Message;
 
 /// How long Redisson keeps a silent waiter in the queue, in milliseconds: without and with a
 /// subscription.
@@ -77,7 +77,7 @@ impl Snapshot {
             timeouts: model.members(JAVA.timeouts),
             beats: model.members("el:{job}:beat"),
             seats: model.members("el:{job}:seat"),
-            subscribed: model.audience.channels().into(),
+            subscribed: model.subscribers.channels().into(),
         }
     }
 

@@ -6,10 +6,10 @@ mod client;
 mod java;
 mod settings;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{FairCalls, FairSettings, Target, Try};
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{FairCalls, FairSettings, Target, Try};
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::runner::{
     Check, Env, Leases, Request, Scenario, assert_all_hold, assert_violated, execute,
@@ -19,9 +19,9 @@ use client::Client;
 use java::Java;
 use settings::{Settings, plan};
 use test_support::calls::{UNBOUND, field, lease, numbered_owner, request};
-use test_support::script_model::audience::{Audience, Message};
 use test_support::script_model::fair_head::Rule;
 use test_support::script_model::java_fair::JavaFair;
+use test_support::script_model::subscribers::{Message, Subscribers};
 
 const SCHEDULES: u64 = 250;
 /// The probability that a message is lost, in per cent.
@@ -167,7 +167,7 @@ impl Fair {
         let java = self.java.iter().filter(|java| java.is_subscribed());
         let ours = ours.map(|client| client.channel.clone());
         let java = java.map(|java| format!("{}:{}", JAVA.channel, java.holder));
-        self.env.model.audience = Audience::These(ours.chain(java).collect());
+        self.env.model.subscribers = Subscribers::Channels(ours.chain(java).collect());
         self.env.model.expire(self.env.now);
         Snapshot::of(&self.env.model, self.env.now)
     }

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use edgelatch::protocol::reply::{Code, Reply, RespValue};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
+use edgelatch_proto::protocol::script::ScriptCall;
 use redis::RedisError;
 
 use test_support::redis::{Content, Keyspace, Redis, Stored, Watched};
-use test_support::script_model::audience::Message;
+use test_support::script_model::subscribers::Message;
 use test_support::script_model::{Entry, Latches, ScriptModel, Value};
 
 /// Times above this are microseconds.
@@ -34,7 +34,7 @@ impl<'a> Pair<'a> {
         redis.ask::<String>(&["FLUSHDB"]).await;
         let now = redis.now_ms().await;
         let mut model = ScriptModel::new(Latches::On);
-        model.audience = redis.audience();
+        model.subscribers = redis.subscribers();
         Self { redis, now, model, slowest: 0, says_the_same: |real, model, _| real == model }
     }
 
@@ -97,7 +97,9 @@ impl<'a> Pair<'a> {
     /// The model's published messages that have a receiver.
     fn heard(&mut self) -> Vec<Message> {
         let mut messages = mem::take(&mut self.model.published);
-        messages.retain(|message| self.model.audience.hears(&message.channel, message.sharded));
+        messages.retain(|message| {
+            self.model.subscribers.has_receiver_for(&message.channel, message.sharded)
+        });
         messages
     }
 

@@ -1,16 +1,16 @@
 //! Runs the steps of a vector: Redisson's calls, edgelatch's calls, and plain commands.
 
-use edgelatch::name::{OwnerId, PermitId};
-use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal};
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::{Bound, ScriptCall};
-use edgelatch::timing::{LeaseTime, LifeTime};
+use edgelatch_proto::name::{OwnerId, PermitId};
+use edgelatch_proto::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal};
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::timing::{LeaseTime, LifeTime};
 use redis::Value as Raw;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use super::{batch, held, id, latch, permits, semaphore};
-use crate::scripts::vector_words::{Words, raw};
+use crate::scripts::vector_commands::{Words, raw};
 use test_support::calls;
 use test_support::redis::Redis;
 

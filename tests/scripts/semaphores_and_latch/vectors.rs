@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::vector_runner::Bench;
-use crate::scripts::vector_words::Words;
+use crate::scripts::vector_commands::Words;
 use test_support::redis::{Content, Keyspace, Redis};
 use test_support::script_model::holds::raw;
 

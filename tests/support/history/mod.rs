@@ -4,8 +4,8 @@
 //! All times, deadlines too, are microseconds of one clock that is always right: the recorder
 //! converts what a holder's own clocks show to the least time that this can mean.
 
-mod counts;
 mod holds;
+mod latches;
 mod record;
 mod refusals;
 
@@ -18,14 +18,14 @@ pub const NEVER: Time = Time::MAX;
 /// All that clients did, and what is known of their environment.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    pub takes: Vec<Take>,
-    pub counts: Vec<Count>,
-    pub ground: Ground,
+    pub acquisitions: Vec<Acquisition>,
+    pub counts: Vec<LatchCall>,
+    pub assumptions: Assumptions,
 }
 
 /// The facts that the check may rely on.
 #[derive(Clone, Debug, Default)]
-pub struct Ground {
+pub struct Assumptions {
     /// The number of permits under each name, and the time from which it is certain.
     pub permits: Option<(u32, Time)>,
     /// When Redis may have lost confirmed data, or ended a lease early (C1 and C2).
@@ -36,9 +36,9 @@ pub struct Ground {
     /// Waiting clients keep other clients from acquiring.
     pub queues: bool,
     /// An expired hold can be released until another client has acquired the object.
-    pub lingers: bool,
+    pub releasable_after_expiry: bool,
     /// Each acquisition needs a majority of nodes, so a refusal may have other reasons than a hold.
-    pub partial: bool,
+    pub needs_majority: bool,
 }
 
 /// A period in which data may get lost.
@@ -52,22 +52,22 @@ pub struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub name: u8,
-    pub share: Share,
+    pub mode: Mode,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
+pub enum Mode {
     /// Exclusive use.
-    Alone,
+    Exclusive,
     /// Use shared with other readers.
-    Beside,
+    Shared,
     /// This number of permits.
-    Some(u32),
+    Permits(u32),
 }
 
 /// An acquisition, and its hold to the end.
 #[derive(Clone, Debug)]
-pub struct Take {
+pub struct Acquisition {
     /// Acquisitions of one owner share one hold.
     pub owner: u32,
     pub claims: Vec<Claim>,
@@ -75,12 +75,12 @@ pub struct Take {
     pub completed: Time,
     /// The requested lease.
     pub lease: Time,
-    pub told: Told,
+    pub result: AcquireResult,
 }
 
 /// How an acquisition ended.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum AcquireResult {
     /// No response: the caller is gone, or the call is still pending.
     Nothing,
     Held(Hold),
@@ -102,15 +102,15 @@ pub struct Hold {
     /// How many acquisitions of its owner shared it when this one was granted.
     pub count: Option<u32>,
     /// The holder's observations of it.
-    pub looks: Vec<Look>,
+    pub observations: Vec<Observation>,
     /// When Redis reported that it does not exist any more.
     pub gone: Option<Time>,
-    pub end: Option<End>,
+    pub end: Option<ReleaseCall>,
 }
 
 /// An observation of a hold: by the holder's own clocks, or in Redis.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Observation {
     /// The time of the observation.
     pub at: Time,
     /// The hold is valid until this time at least.
@@ -119,14 +119,14 @@ pub struct Look {
 
 /// Its release.
 #[derive(Clone, Copy, Debug)]
-pub struct End {
-    pub asked: Time,
-    pub told: Time,
-    pub verdict: Verdict,
+pub struct ReleaseCall {
+    pub sent: Time,
+    pub completed: Time,
+    pub result: ReleaseResult,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReleaseResult {
     /// The hold existed and was released.
     Released,
     /// The hold did not exist any more.
@@ -141,16 +141,16 @@ pub enum Verdict {
 
 /// One operation on a latch.
 #[derive(Clone, Copy, Debug)]
-pub struct Count {
+pub struct LatchCall {
     pub name: u8,
     pub invoked: Time,
     pub completed: Time,
-    pub act: Act,
+    pub operation: LatchOperation,
 }
 
 /// An operation on a latch, and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum LatchOperation {
     /// Sets the count; whether it was set.
     Set(u64, bool),
     /// Counts down; the remaining count.
@@ -169,16 +169,16 @@ pub enum Act {
 
 impl History {
     /// Checks the history. An error names the broken promise and the impossible event.
-    pub fn judge(&self) -> Result<(), String> {
-        self.judge_holds()?;
-        self.judge_refusals()?;
-        self.judge_counts()
+    pub fn check(&self) -> Result<(), String> {
+        self.check_holds()?;
+        self.check_refusals()?;
+        self.check_latches()
     }
 
     /// The hold of an acquisition.
-    pub fn hold(&mut self, take: usize) -> Option<&mut Hold> {
-        match &mut self.takes[take].told {
-            Told::Held(hold) => Some(hold),
+    pub fn hold(&mut self, acquisition: usize) -> Option<&mut Hold> {
+        match &mut self.acquisitions[acquisition].result {
+            AcquireResult::Held(hold) => Some(hold),
             _ => None,
         }
     }
@@ -186,54 +186,58 @@ impl History {
 
 impl Hold {
     /// Records that the holder sees it valid now, for `left` at least.
-    pub fn sees(&mut self, now: Time, left: Time) {
-        self.looks.push(Look { at: now, until: now + left });
+    pub fn record_lease(&mut self, now: Time, left: Time) {
+        self.observations.push(Observation { at: now, until: now + left });
     }
 
-    /// Records that Redis reports now that it existed at `asked`.
-    pub fn stood(&mut self, now: Time, asked: Time) {
-        self.looks.push(Look { at: now, until: asked });
+    /// Records that Redis reports now that it existed at `sent`.
+    pub fn record_held(&mut self, now: Time, sent: Time) {
+        self.observations.push(Observation { at: now, until: sent });
     }
 
     /// The time until which it is valid, by the observations up to `then`.
-    fn good(&self, then: Time) -> Time {
-        let looks = self.looks.iter().filter(|look| look.at <= then);
-        looks.map(|look| look.until).max().unwrap_or(0)
+    fn valid_until(&self, then: Time) -> Time {
+        let observations = self.observations.iter().filter(|look| look.at <= then);
+        observations.map(|look| look.until).max().unwrap_or(0)
     }
 
     /// The time until which it is valid, by all observations.
     pub(super) fn until(&self) -> Time {
-        self.good(NEVER)
+        self.valid_until(NEVER)
     }
 }
 
 impl Claim {
-    pub fn clashes(&self, other: &Self) -> bool {
-        let alone = self.share == Share::Alone || other.share == Share::Alone;
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        let alone = self.mode == Mode::Exclusive || other.mode == Mode::Exclusive;
         self.name == other.name && alone
     }
 
     pub const fn permits(&self) -> u32 {
-        match self.share {
-            Share::Some(permits) => permits,
-            Share::Alone | Share::Beside => 0,
+        match self.mode {
+            Mode::Permits(permits) => permits,
+            Mode::Exclusive | Mode::Shared => 0,
         }
     }
 }
 
-impl Take {
+impl Acquisition {
     /// The period in which Redis certainly had it; `None` if there is no such period.
-    pub fn certain(&self, ground: &Ground) -> Option<(Time, Time)> {
-        let Told::Held(hold) = &self.told else { return None };
+    pub fn certain_period(&self, assumptions: &Assumptions) -> Option<(Time, Time)> {
+        let AcquireResult::Held(hold) = &self.result else { return None };
         // An observation after a loss proves nothing about the time before: a vanished hold may
         // have come back.
-        let losses = ground.losses.iter().filter(|loss| loss.to >= self.invoked);
+        let losses = assumptions.losses.iter().filter(|loss| loss.to >= self.invoked);
         let last = losses.map(|loss| loss.from).min().unwrap_or(NEVER);
-        let good = hold.good(last);
+        let good = hold.valid_until(last);
         let end = match hold.end {
             // A hold that was released existed until then, even if its holder believed it expired.
-            Some(End { asked, told, verdict: Verdict::Released }) if told <= last => asked,
-            Some(End { asked, .. }) => good.min(asked),
+            Some(ReleaseCall { sent, completed, result: ReleaseResult::Released })
+                if completed <= last =>
+            {
+                sent
+            }
+            Some(ReleaseCall { sent, .. }) => good.min(sent),
             None => good,
         };
         let end = end.min(last);
@@ -241,17 +245,21 @@ impl Take {
     }
 
     /// The time after which nothing of it can exist.
-    pub fn over(&self) -> Time {
-        let Told::Held(hold) = &self.told else {
-            return match self.told {
-                Told::Unknown { over } => over,
-                Told::Nothing | Told::Held(_) => NEVER,
-                Told::Busy | Told::Not => self.completed,
+    pub fn latest_end(&self) -> Time {
+        let AcquireResult::Held(hold) = &self.result else {
+            return match self.result {
+                AcquireResult::Unknown { over } => over,
+                AcquireResult::Nothing | AcquireResult::Held(_) => NEVER,
+                AcquireResult::Busy | AcquireResult::Not => self.completed,
             };
         };
         match hold.end {
-            Some(End { verdict: Verdict::Released | Verdict::WasLost, told, .. }) => told,
-            Some(End { verdict: Verdict::Unknown { over }, .. }) => over,
+            Some(ReleaseCall {
+                result: ReleaseResult::Released | ReleaseResult::WasLost,
+                completed,
+                ..
+            }) => completed,
+            Some(ReleaseCall { result: ReleaseResult::Unknown { over }, .. }) => over,
             _ => hold.gone.unwrap_or(NEVER),
         }
     }

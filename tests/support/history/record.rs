@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, ReleaseError};
-use edgelatch::machine::Released;
+use edgelatch_proto::error::{AcquireError, ReleaseError};
+use edgelatch_proto::machine::Released;
 
-use super::{Claim, End, History, Hold, NEVER, Take, Time, Told, Verdict};
+use super::{
+    AcquireResult, Acquisition, Claim, History, Hold, NEVER, ReleaseCall, ReleaseResult, Time,
+};
 
 /// The least real time that a holder's clock may show as `time`: 2 % and 2 ms less, since the 1 %
 /// that the client allows for is not the only error.
@@ -21,85 +23,87 @@ fn at_most(time: Duration) -> Time {
 impl History {
     /// Records the start of an acquisition by an owner of its own; returns the number of the
     /// acquisition.
-    pub fn invokes(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
-        self.takes.push(Take {
-            owner: self.takes.len() as u32,
+    pub fn record_call(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
+        self.acquisitions.push(Acquisition {
+            owner: self.acquisitions.len() as u32,
             claims: claims.into(),
             invoked: now,
             completed: NEVER,
             lease: lease.as_micros() as Time,
-            told: Told::Nothing,
+            result: AcquireResult::Nothing,
         });
-        self.takes.len() - 1
+        self.acquisitions.len() - 1
     }
 
     /// Records the result of an acquisition.
-    pub fn is_told(&mut self, now: Time, take: usize, told: Told) {
-        let take = &mut self.takes[take];
-        (take.completed, take.told) = (now, told);
+    pub fn record_result(&mut self, now: Time, acquisition: usize, result: AcquireResult) {
+        let acquisition = &mut self.acquisitions[acquisition];
+        (acquisition.completed, acquisition.result) = (now, result);
     }
 
     /// Records the failure of an acquisition: nothing is held, or a hold may exist.
-    pub fn is_told_no(&mut self, now: Time, take: usize, error: &AcquireError) {
-        let told = match error {
-            AcquireError::Busy { .. } => Told::Busy,
+    pub fn record_refusal(&mut self, now: Time, acquisition: usize, error: &AcquireError) {
+        let result = match error {
+            AcquireError::Busy { .. } => AcquireResult::Busy,
             AcquireError::Cancelled { held_at_most: Some(time) }
             | AcquireError::Unknown { held_at_most: time, .. } => {
-                Told::Unknown { over: now + at_most(*time) }
+                AcquireResult::Unknown { over: now + at_most(*time) }
             }
-            _ => Told::Not,
+            _ => AcquireResult::Not,
         };
-        self.is_told(now, take, told);
+        self.record_result(now, acquisition, result);
     }
 
     /// Records that the holder observes its lease, with `left` remaining.
-    pub fn sees(&mut self, now: Time, take: usize, left: Duration) {
+    pub fn record_lease(&mut self, now: Time, acquisition: usize, left: Duration) {
         if !left.is_zero() {
-            self.change(take, |hold| hold.sees(now, at_least(left)));
+            self.change(acquisition, |hold| hold.record_lease(now, at_least(left)));
         }
     }
 
-    /// Records that Redis reported a hold that existed at `asked` or later.
-    pub fn stood(&mut self, now: Time, take: usize, asked: Time) {
-        self.change(take, |hold| hold.stood(now, asked));
+    /// Records that Redis reported a hold that existed at `sent` or later.
+    pub fn record_held(&mut self, now: Time, acquisition: usize, sent: Time) {
+        self.change(acquisition, |hold| hold.record_held(now, sent));
     }
 
     /// Records that Redis reported that a hold does not exist any more.
-    pub fn is_gone(&mut self, now: Time, take: usize) {
-        self.change(take, |hold| hold.gone = hold.gone.or(Some(now)));
+    pub fn record_gone(&mut self, now: Time, acquisition: usize) {
+        self.change(acquisition, |hold| hold.gone = hold.gone.or(Some(now)));
     }
 
-    pub fn asks_to_release(&mut self, now: Time, take: usize) {
-        let end = End { asked: now, told: NEVER, verdict: Verdict::Nothing };
-        self.change(take, |hold| hold.end = Some(end));
+    pub fn record_release_call(&mut self, now: Time, acquisition: usize) {
+        let end = ReleaseCall { sent: now, completed: NEVER, result: ReleaseResult::Nothing };
+        self.change(acquisition, |hold| hold.end = Some(end));
     }
 
-    pub fn is_told_of_release(
+    pub fn record_release_result(
         &mut self,
         now: Time,
-        take: usize,
+        acquisition: usize,
         answer: &Result<Released, ReleaseError>,
     ) {
-        let verdict = match answer {
-            Ok(Released::Released) => Verdict::Released,
-            Ok(Released::WasLost) => Verdict::WasLost,
+        let result = match answer {
+            Ok(Released::Released) => ReleaseResult::Released,
+            Ok(Released::WasLost) => ReleaseResult::WasLost,
             Err(ReleaseError::Unknown { held_at_most, .. }) => {
-                Verdict::Unknown { over: now + at_most(*held_at_most) }
+                ReleaseResult::Unknown { over: now + at_most(*held_at_most) }
             }
-            Err(_) => Verdict::Nothing,
+            Err(_) => ReleaseResult::Nothing,
         };
-        self.change(take, |hold| hold.end = hold.end.map(|end| End { told: now, verdict, ..end }));
+        self.change(acquisition, |hold| {
+            hold.end = hold.end.map(|end| ReleaseCall { completed: now, result, ..end })
+        });
     }
 
     /// A short form to read.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        let takes = self.takes.iter().enumerate();
+        let acquisitions = self.acquisitions.iter().enumerate();
         let counts = self.counts.iter().map(|count| format!("{count:?}"));
-        takes.map(|(number, take)| format!("{number}: {take:?}")).chain(counts)
+        acquisitions.map(|(number, acquisition)| format!("{number}: {acquisition:?}")).chain(counts)
     }
 
-    fn change(&mut self, take: usize, change: impl FnOnce(&mut Hold)) {
-        if let Some(hold) = self.hold(take) {
+    fn change(&mut self, acquisition: usize, change: impl FnOnce(&mut Hold)) {
+        if let Some(hold) = self.hold(acquisition) {
             change(hold);
         }
     }

@@ -21,7 +21,7 @@ impl ScriptModel {
         match (run.args[5].as_str(), count) {
             ("set", 0) => {
                 self.put(key, Value::Text(run.args[6].clone()), None);
-                self.say(run, channel, "1");
+                self.publish_to_both(run, channel, "1");
                 (1, run.args[6].clone())
             }
             ("set", count) => (0, count.to_string()),
@@ -29,7 +29,7 @@ impl ScriptModel {
             (op, count) => {
                 self.delete(key);
                 if (op, count) == ("down", 1) || op != "down" && there.is_some() {
-                    self.say(run, channel, "0");
+                    self.publish_to_both(run, channel, "0");
                 }
                 match (op, count) {
                     ("down", 0) => (3, "0".into()),

@@ -40,7 +40,7 @@ impl ScriptModel {
         let (asked, queue) = (Asked::read(run), Queue::read(run));
         let latch = self.text(&run.keys[0]);
         if latch.as_deref().is_some_and(is_tombstone) {
-            self.longer(&run.keys[0], run.life(0), run.now);
+            self.extend_ttl(&run.keys[0], run.record_ttl(0), run.now);
             return out(-2, "0", 0);
         }
         let seen = latch.as_deref().and_then(|latch| latch.strip_prefix('w')?.parse().ok());
@@ -58,8 +58,8 @@ impl ScriptModel {
             return out(-1, "0", 0);
         }
         if let Some(token) = granted {
-            let left = self.longer(queue.name, asked.lease, run.now);
-            self.longer(&run.keys[0], run.life(asked.lease), run.now);
+            let left = self.extend_ttl(queue.name, asked.lease, run.now);
+            self.extend_ttl(&run.keys[0], run.record_ttl(asked.lease), run.now);
             return out(2, &token, left);
         }
         if seen.is_some_and(|seen| asked.send <= seen) && !self.is_off(Rule::SendNumber) {
@@ -90,7 +90,7 @@ impl ScriptModel {
         }
         self.leave(queue, previous);
         if !self.is_off(Rule::HandOverTombstone) {
-            let life = run.life(0).max(asked.previous_kept);
+            let life = run.record_ttl(0).max(asked.previous_kept);
             self.set_latch(&run.keys[9], &format!("x{}", i64::from(held)), life, run.now);
         }
         (held && self.is_free(queue)).then(|| self.fair_grant(asked, queue))
@@ -112,7 +112,7 @@ impl ScriptModel {
             self.delete(&run.keys[0]);
         }
         if !asked.last {
-            self.set_latch(&run.keys[0], &format!("w{}", asked.send), run.life(0), run.now);
+            self.set_latch(&run.keys[0], &format!("w{}", asked.send), run.record_ttl(0), run.now);
         }
         let back = place.is_none() && seat.is_some();
         match (place, seat) {
@@ -134,7 +134,7 @@ impl ScriptModel {
         }
         if asked.last {
             self.leave(queue, asked.field);
-            self.fair_tombstone(&run.keys[0], "x0", run.life(0), run.now);
+            self.fair_tombstone(&run.keys[0], "x0", run.record_ttl(0), run.now);
             return self.fair_busy(queue, None, 0, false);
         }
         let after = self.wait_on(asked, queue, &head.unwrap());
@@ -222,7 +222,7 @@ impl ScriptModel {
         if self.is_off(Rule::GrantLatch) {
             self.delete(&run.keys[0]);
         } else {
-            self.set_latch(&run.keys[0], &token, run.life(asked.lease), run.now);
+            self.set_latch(&run.keys[0], &token, run.record_ttl(asked.lease), run.now);
         }
         let hash = BTreeMap::from([(asked.field.to_owned(), "1".to_owned())]);
         self.put(queue.name, Value::Hash(hash), Some(run.now + asked.lease));
@@ -232,7 +232,7 @@ impl ScriptModel {
     pub(super) fn fair_release(&mut self, run: &Run<'_>) -> Out {
         let queue = Queue::read(run);
         if let Some(latch) = self.text(&run.keys[0]).filter(|latch| is_tombstone(latch)) {
-            self.longer(&run.keys[0], run.life(0), run.now);
+            self.extend_ttl(&run.keys[0], run.record_ttl(0), run.now);
             return out(latch[1..].parse().unwrap(), "0", 0);
         }
         let previous = run.keys.get(8).filter(|_| !self.is_off(Rule::AbandonPrevious));
@@ -242,9 +242,9 @@ impl ScriptModel {
             self.leave(&queue, field);
         }
         let verdict = i64::from(held);
-        self.fair_tombstone(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        self.fair_tombstone(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
         if let Some(latch) = previous {
-            let life = run.life(0).max(run.args[10].parse().unwrap());
+            let life = run.record_ttl(0).max(run.args[10].parse().unwrap());
             self.fair_tombstone(latch, &format!("x{verdict}"), life, run.now);
         }
         if self.is_free(&queue) {

@@ -94,16 +94,16 @@ impl ScriptModel {
     /// Writes a score to a sorted set of edgelatch's own, which expires.
     pub(super) fn put_score(&mut self, queue: &Queue<'_>, key: &str, field: &str, score: i64) {
         self.set_score(key, field, score);
-        let life = queue.run.life(0) + u64::try_from(queue.alive).unwrap();
-        self.longer(key, life, queue.run.now);
+        let life = queue.run.record_ttl(0) + u64::try_from(queue.alive).unwrap();
+        self.extend_ttl(key, life, queue.run.now);
     }
 
     fn tell(&mut self, queue: &Queue<'_>, field: &str) -> bool {
         let channel = format!("{}:{field}", queue.channel);
         if !self.is_off(Rule::Tell) {
-            self.say(queue.run, &channel, "0");
+            self.publish_to_both(queue.run, &channel, "0");
         }
-        self.hears(queue.run, &channel)
+        self.has_receiver(queue.run, &channel)
     }
 
     /// Removes dead heads, notifies the remaining head, and returns it; and whether that head was

@@ -54,7 +54,7 @@ impl ScriptModel {
             if run.is_late() {
                 return out(-1, "0", 0);
             }
-            let left = self.stretch(run, fields, lease, pad);
+            let left = self.extend_values(run, fields, lease, pad);
             return out(2, &token, left);
         }
         if mine > 0 {
@@ -65,7 +65,7 @@ impl ScriptModel {
         }
         if let Some((place, _)) = taken.first() {
             if run.args[6] == "1" {
-                self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+                self.set_latch(&run.keys[0], "x0", run.record_ttl(0), run.now);
             }
             let left = taken.iter().map(|(_, left)| *left).max().unwrap();
             return out(0, &place.to_string(), self.within(group, left, run.now));
@@ -97,7 +97,7 @@ impl ScriptModel {
         let Some(token) = self.mint(run, &run.keys[2], number(run, 7)) else {
             return out(-6, "0", 0);
         };
-        self.set_latch(&run.keys[0], &token, run.life(lease), run.now);
+        self.set_latch(&run.keys[0], &token, run.record_ttl(lease), run.now);
         let has_end = self.pttl(group, run.now) != -1;
         for field in fields {
             self.set_field(group, field, owner);
@@ -109,7 +109,7 @@ impl ScriptModel {
             self.remove_field(group, field);
         }
         if has_end {
-            self.longer(group, kept(lease, pad), run.now);
+            self.extend_ttl(group, kept(lease, pad), run.now);
         }
         out(1, &token, i64::try_from(lease).unwrap())
     }
@@ -127,7 +127,7 @@ impl ScriptModel {
         if let Some(place) = lost.filter(|_| !self.leaves_out("a renewal needs all values")) {
             return out(-3, &(place + 1).to_string(), 0);
         }
-        let left = self.stretch(run, fields, number(run, 5), number(run, 7));
+        let left = self.extend_values(run, fields, number(run, 5), number(run, 7));
         out(1, &run.args[6], left)
     }
 
@@ -148,10 +148,10 @@ impl ScriptModel {
             self.remove_field(group, &format!("{field}:{owner}:lock_count"));
         }
         if held > 0 {
-            self.say(run, &run.keys[2], "0");
+            self.publish_to_both(run, &run.keys[2], "0");
         }
         let verdict = i64::from(held == fields.len());
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
         out(verdict, "0", 0)
     }
 
@@ -168,7 +168,7 @@ impl ScriptModel {
                 model.remove_field(group, &format!("{field}:{owner}:lock_count"));
             }
             if freed > 0 {
-                model.say(run, &run.keys[2], "0");
+                model.publish_to_both(run, &run.keys[2], "0");
             }
             (i64::from(freed > 0), freed.to_string())
         })
@@ -215,10 +215,10 @@ impl ScriptModel {
         if all >= 0 { all.min(left) } else { left }
     }
 
-    /// `parts/stretch.lua`
-    fn stretch(&mut self, run: &Run<'_>, fields: &[String], lease: u64, pad: u64) -> i64 {
+    /// `parts/extend_values.lua`
+    fn extend_values(&mut self, run: &Run<'_>, fields: &[String], lease: u64, pad: u64) -> i64 {
         let (group, owner) = (&run.keys[1], run.args[4].as_str());
-        self.longer(&run.keys[0], run.life(lease), run.now);
+        self.extend_ttl(&run.keys[0], run.record_ttl(lease), run.now);
         let mut least = u64::MAX;
         for field in fields {
             let key = format!("{field}:{owner}:expire_time");
@@ -228,7 +228,7 @@ impl ScriptModel {
             least = least.min(ends_at);
         }
         if self.pttl(group, run.now) != -1 {
-            self.longer(group, kept(lease, pad), run.now);
+            self.extend_ttl(group, kept(lease, pad), run.now);
         }
         i64::try_from(least).unwrap() - i64::try_from(run.now + pad).unwrap()
     }

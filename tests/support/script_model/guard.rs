@@ -89,7 +89,7 @@ impl ScriptModel {
         let (code, value) =
             if count > most { (-11, "too many".to_owned()) } else { (1, count.to_string()) };
         if once {
-            let ends_at = run.now + run.life(0) + window;
+            let ends_at = run.now + run.record_ttl(0) + window;
             self.put(&run.keys[0], Value::Text(format!("{code}:{value}")), Some(ends_at));
         }
         out(code, &value, 0)

@@ -88,16 +88,16 @@ impl ScriptModel {
         let there = self.number(&run.keys[1]);
         if (there.is_some() || self.leaves_out(rules::NOT_THERE)) && permits > 0 {
             let available = self.add_to(&run.keys[1], permits);
-            self.say_available(run, permits, available);
+            self.publish_available(run, permits, available);
             return Some(available);
         }
         there
     }
 
     /// A number below one is not published: it could wake no waiter.
-    pub(super) fn say_available(&mut self, run: &Run<'_>, more: i64, available: i64) {
+    pub(super) fn publish_available(&mut self, run: &Run<'_>, more: i64, available: i64) {
         if more > 0 && available > 0 {
-            self.say(run, &run.keys[3], &available.to_string());
+            self.publish_to_both(run, &run.keys[3], &available.to_string());
         }
     }
 
@@ -159,7 +159,7 @@ impl ScriptModel {
             None if self.leaves_out(rules::ALL_ARE_THERE) => vec![0; members.len()],
             None => return None,
         };
-        self.longer(&run.keys[0], run.life(lease.unwrap_or(0)), run.now);
+        self.extend_ttl(&run.keys[0], run.record_ttl(lease.unwrap_or(0)), run.now);
         let to = ends(run, lease, skew);
         for (member, at) in members.iter().zip(&scores) {
             if *at < to || self.leaves_out(rules::EXTENDS_ONLY) {
@@ -211,7 +211,7 @@ impl ScriptModel {
         }
         if available.is_none_or(|available| available < permits) {
             if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
-                self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+                self.set_latch(&run.keys[0], "x0", run.record_ttl(0), run.now);
             }
             let first = self.members(set).into_values().min().filter(|at| *at < NEVER);
             let ms = first.map_or(-1, |at| (at + skew - now).max(0));
@@ -220,7 +220,7 @@ impl ScriptModel {
         }
         let kept = run.args[7].parse().unwrap();
         let Some(token) = self.mint(run, &run.keys[4], kept) else { return out(-6, "0", 0) };
-        self.set_latch(&run.keys[0], &token, run.life(lease.unwrap_or(0)), run.now);
+        self.set_latch(&run.keys[0], &token, run.record_ttl(lease.unwrap_or(0)), run.now);
         members.iter().for_each(|member| self.set_score(set, member, ends(run, lease, skew)));
         let ms = self.pttl(&run.keys[1], run.now);
         if ms > 0 {
@@ -230,7 +230,7 @@ impl ScriptModel {
         let tells = run.args.get(kind.tells()).is_some_and(|flag| flag == "1");
         if tells && available == Some(permits) {
             let zeros = self.listeners(&run.keys[3]).clamp(1, 20);
-            self.say(run, &run.keys[3], &"0".repeat(zeros));
+            self.publish_to_both(run, &run.keys[3], &"0".repeat(zeros));
         }
         out(1, &token, lease.map_or(-1, |lease| i64::try_from(lease).unwrap()))
     }
@@ -259,7 +259,7 @@ impl ScriptModel {
             }
             None => {
                 let freed = self.free(run, members, each);
-                self.set_latch(&run.keys[0], &format!("x{freed}"), run.life(0), run.now);
+                self.set_latch(&run.keys[0], &format!("x{freed}"), run.record_ttl(0), run.now);
                 freed
             }
         };

@@ -38,7 +38,7 @@ impl ScriptModel {
         if !had {
             self.pexpire(run.group, lease, now);
         } else if self.pttl(run.group, now) > 0 {
-            self.longer(run.group, lease, now);
+            self.extend_ttl(run.group, lease, now);
         }
         None
     }
@@ -53,7 +53,7 @@ impl ScriptModel {
             let old = self.ends_at(run.group, field, run.holder).unwrap_or(0);
             self.put_helper(run, field, "expire_time", old.max(run.clock + lease));
         }
-        self.longer(run.group, lease, now);
+        self.extend_ttl(run.group, lease, now);
         true
     }
 
@@ -81,7 +81,7 @@ impl ScriptModel {
             }
         }
         if !failed && !all {
-            self.longer(run.group, lease, now);
+            self.extend_ttl(run.group, lease, now);
         }
         (!failed).then_some(all)
     }

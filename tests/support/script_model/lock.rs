@@ -46,8 +46,8 @@ impl ScriptModel {
             if run.is_late() {
                 return out(-1, "0", 0);
             }
-            let left = locks.iter().map(|lock| self.longer(&lock[0], lease, run.now)).min();
-            self.longer(&run.keys[0], run.life(lease), run.now);
+            let left = locks.iter().map(|lock| self.extend_ttl(&lock[0], lease, run.now)).min();
+            self.extend_ttl(&run.keys[0], run.record_ttl(lease), run.now);
             return out(2, &token, left.unwrap());
         }
         if mine > 0 {
@@ -61,7 +61,7 @@ impl ScriptModel {
                 return other_kind();
             }
             if run.args[6] == "1" {
-                self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+                self.set_latch(&run.keys[0], "x0", run.record_ttl(0), run.now);
             }
             return out(0, &busy.to_string(), wait);
         }
@@ -94,9 +94,9 @@ impl ScriptModel {
             let hash = BTreeMap::from([(field.to_owned(), "1".to_owned())]);
             self.put(&lock[0], Value::Hash(hash), Some(run.now + lease));
         }
-        self.set_latch(&run.keys[0], &token.to_string(), run.life(lease), run.now);
+        self.set_latch(&run.keys[0], &token.to_string(), run.record_ttl(lease), run.now);
         for channel in run.args.iter().skip(11) {
-            self.say_taken(run, channel, lease);
+            self.publish_acquired(run, channel, lease);
         }
         out(1, &token.to_string(), i64::try_from(lease).unwrap())
     }
@@ -145,8 +145,8 @@ impl ScriptModel {
         if !run.keys[1..].iter().all(|lock| self.has_field(lock, field)) {
             return out(-3, "0", 0);
         }
-        let left = run.keys[1..].iter().map(|lock| self.longer(lock, lease, run.now)).min();
-        self.longer(&run.keys[0], run.life(lease), run.now);
+        let left = run.keys[1..].iter().map(|lock| self.extend_ttl(lock, lease, run.now)).min();
+        self.extend_ttl(&run.keys[0], run.record_ttl(lease), run.now);
         out(1, token, left.unwrap())
     }
 
@@ -161,11 +161,11 @@ impl ScriptModel {
         for lock in &locks {
             if self.remove_field(&lock[0], field) {
                 held += 1;
-                self.say(run, &lock[1], "0");
+                self.publish_to_both(run, &lock[1], "0");
             }
         }
         let verdict = i64::from(held == locks.len());
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
         out(verdict, "0", 0)
     }
 
@@ -177,7 +177,7 @@ impl ScriptModel {
             }
             let held = model.delete(&run.keys[1]);
             if held {
-                model.say(run, &run.keys[2], "0");
+                model.publish_to_both(run, &run.keys[2], "0");
             }
             (i64::from(held), "0".into())
         })

@@ -6,7 +6,6 @@
 //! modelled: errors of Redis (such as full memory), limits, and the sweeping of old entries near
 //! the limits.
 
-pub mod audience;
 mod collections;
 mod count_down_latch;
 mod fair;
@@ -24,15 +23,16 @@ mod once;
 mod permits;
 pub mod read_write;
 mod semaphore;
+pub mod subscribers;
 mod write_side;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::ScriptCall;
 
-use audience::{Audience, Message};
 use fair_head::Rule;
+use subscribers::{Message, Subscribers};
 
 /// The keys of one Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ pub struct ScriptModel {
     keys: BTreeMap<String, Entry>,
     latches: Latches,
     /// The subscriptions that exist.
-    pub audience: Audience,
+    pub subscribers: Subscribers,
     /// The messages that the last call published, in order.
     pub published: Vec<Message>,
     /// A rule of the fair lock that is left out.
@@ -101,7 +101,7 @@ impl ScriptModel {
         Self {
             keys: BTreeMap::new(),
             latches,
-            audience: Audience::EverythingAnd(Vec::new()),
+            subscribers: Subscribers::PatternAnd(Vec::new()),
             published: Vec::new(),
             unfair: None,
             without: None,
@@ -255,7 +255,7 @@ impl ScriptModel {
 
     fn prolong_tombstone(&mut self, run: &Run<'_>) {
         if self.latches == Latches::On {
-            self.longer(&run.keys[0], run.life(0), run.now);
+            self.extend_ttl(&run.keys[0], run.record_ttl(0), run.now);
         }
     }
 
@@ -331,7 +331,7 @@ impl ScriptModel {
     }
 
     /// C7: extends the expiry, never shortens it. Returns the remaining time.
-    fn longer(&mut self, key: &str, ms: u64, now: u64) -> i64 {
+    fn extend_ttl(&mut self, key: &str, ms: u64, now: u64) -> i64 {
         if let Some(entry) = self.keys.get_mut(key) {
             entry.expires_at = Some(entry.expires_at.map_or(now + ms, |at| at.max(now + ms)));
         }
@@ -351,7 +351,7 @@ impl Run<'_> {
     }
 
     /// C2
-    fn life(&self, lease: u64) -> u64 {
+    fn record_ttl(&self, lease: u64) -> u64 {
         let bound = self.not_after.map_or(0, |not_after| not_after.saturating_sub(self.now));
         self.keep.max(lease).max(bound) + 1000
     }

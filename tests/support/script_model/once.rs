@@ -39,7 +39,7 @@ impl ScriptModel {
     }
 
     fn put_record(&mut self, run: &Run<'_>, record: String) {
-        let ends_at = run.now + run.life(0) + window(run);
+        let ends_at = run.now + run.record_ttl(0) + window(run);
         self.put(&run.keys[0], Value::Text(record), Some(ends_at));
     }
 }

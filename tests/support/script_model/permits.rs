@@ -44,7 +44,7 @@ impl ScriptModel {
                 let sets = there.filter(|_| op == "set");
                 let change = sets.map_or(number, |available| number - available - held());
                 let available = self.add_to(key, change);
-                self.say_available(run, change, available);
+                self.publish_available(run, change, available);
                 (1, available.to_string())
             }
         }

@@ -79,7 +79,7 @@ impl ScriptModel {
         let holds = mine && (self.leaves_out(rules::TIMEOUT_KEYS) || self.has(timeout));
         if let Some(answer) = self.asked_before(run, mine, holds) {
             return answer.unwrap_or_else(|latch| {
-                let token = self.risen(run, &latch, epoch);
+                let token = self.current_token(run, &latch, epoch);
                 self.raise(run, &latch, &token, lease);
                 let extends = !self.leaves_out(rules::REPEAT_EXTENDS);
                 let left = if extends {
@@ -119,7 +119,7 @@ impl ScriptModel {
         let token = match shared {
             Some(token) => {
                 if !inside && self.pttl(token_key, run.now) >= 0 {
-                    self.longer(token_key, kept, run.now);
+                    self.extend_ttl(token_key, kept, run.now);
                 }
                 token
             }
@@ -131,13 +131,13 @@ impl ScriptModel {
         if !inside {
             self.put(epoch, Value::Text(token.clone()), Some(run.now + kept));
         }
-        self.set_latch(latch_key, &token, run.life(lease), run.now);
+        self.set_latch(latch_key, &token, run.record_ttl(lease), run.now);
         if !self.leaves_out(rules::TIMEOUT_KEYS) {
             self.put(timeout, Value::Text("1".into()), Some(run.now + lease));
         }
         self.set_field(name, "mode", if inside { "write" } else { "read" });
         self.set_field(name, field, "1");
-        self.longer(name, lease, run.now);
+        self.extend_ttl(name, lease, run.now);
         out(1, &token, whole(lease))
     }
 
@@ -165,17 +165,17 @@ impl ScriptModel {
     }
 
     fn prolong_read(&mut self, run: &Run<'_>, lease: u64) -> i64 {
-        let left = self.longer(&run.keys[2], lease, run.now);
+        let left = self.extend_ttl(&run.keys[2], lease, run.now);
         let least = if self.has(&run.keys[2]) { left.unsigned_abs() } else { lease };
-        self.longer(&run.keys[1], least, run.now);
-        self.longer(&run.keys[0], run.life(lease), run.now);
+        self.extend_ttl(&run.keys[1], least, run.now);
+        self.extend_ttl(&run.keys[0], run.record_ttl(lease), run.now);
         left
     }
 
     /// Busy: a last try leaves the tombstone.
     pub(super) fn refused(&mut self, run: &Run<'_>) {
         if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
-            self.set_latch(&run.keys[0], "x0", run.life(0), run.now);
+            self.set_latch(&run.keys[0], "x0", run.record_ttl(0), run.now);
         }
     }
 
@@ -189,26 +189,27 @@ impl ScriptModel {
         let timed = self.leaves_out(rules::TIMEOUT_KEYS) || self.has(&run.keys[2]);
         let held = self.has_field(&run.keys[1], field) && timed;
         let Some(latch) = latch.filter(|_| held) else { return out(-3, "0", 0) };
-        let risen = self.risen(run, &latch, &run.keys[3]);
-        if number(&risen) < token {
+        let current_token = self.current_token(run, &latch, &run.keys[3]);
+        if number(&current_token) < token {
             return out(-3, "0", 0);
         }
-        self.raise(run, &latch, &risen, lease);
-        out(1, &risen, self.prolong_read(run, lease))
+        self.raise(run, &latch, &current_token, lease);
+        out(1, &current_token, self.prolong_read(run, lease))
     }
 
-    /// `parts/risen.lua`: the token of an existing read hold.
-    fn risen(&self, run: &Run<'_>, latch: &str, epoch: &str) -> String {
+    /// `parts/current_token.lua`: the token of an existing read hold.
+    fn current_token(&self, run: &Run<'_>, latch: &str, epoch: &str) -> String {
         let reads = matches!(self.mode(&run.keys[1]), Mode::Read);
         let newer = |token: &String| token.parse::<u64>().is_ok_and(|token| token > number(latch));
         let epoch = self.text(epoch).filter(|_| reads && !self.leaves_out(rules::RISES));
         epoch.filter(newer).unwrap_or_else(|| latch.to_owned())
     }
 
-    /// Writes the token of `parts/risen.lua` to the latch.
+    /// Writes the token of `parts/current_token.lua` to the latch.
     fn raise(&mut self, run: &Run<'_>, latch: &str, token: &str, lease: u64) {
         if token != latch {
-            let life = run.life(lease).max(self.pttl(&run.keys[0], run.now).max(0).unsigned_abs());
+            let life =
+                run.record_ttl(lease).max(self.pttl(&run.keys[0], run.now).max(0).unsigned_abs());
             self.set_latch(&run.keys[0], token, life, run.now);
         }
     }
@@ -232,7 +233,7 @@ impl ScriptModel {
             match alive {
                 _ if ends || only_mode => {
                     self.delete(name);
-                    self.say(run, &run.keys[3], "0");
+                    self.publish_to_both(run, &run.keys[3], "0");
                 }
                 Some(ms @ 1..) if !self.leaves_out(rules::READERS_END) => {
                     self.pexpire(name, ms.unsigned_abs(), run.now);
@@ -241,7 +242,7 @@ impl ScriptModel {
             }
         }
         let verdict = i64::from(held && timed);
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.life(0), run.now);
+        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
         out(verdict, "0", 0)
     }
 
@@ -250,7 +251,7 @@ impl ScriptModel {
             let (name, side) = (&run.keys[1], run.args[5].as_str());
             let held = model.field(name, "mode") == Some(side) && model.delete(name);
             if held {
-                model.say(run, &run.keys[2], if side == "read" { "0" } else { "1" });
+                model.publish_to_both(run, &run.keys[2], if side == "read" { "0" } else { "1" });
             }
             (i64::from(held), "0".into())
         })

@@ -54,7 +54,7 @@ impl ScriptModel {
             _ => return (0, there.unwrap_or(0).to_string()),
         };
         if op != "drain" {
-            self.say_available(run, permits(), value);
+            self.publish_available(run, permits(), value);
         }
         (1, value.to_string())
     }

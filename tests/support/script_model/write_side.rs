@@ -13,8 +13,8 @@ impl ScriptModel {
         if let Some(answer) = self.asked_before(run, mine, mine) {
             return answer.unwrap_or_else(|token| {
                 if !self.leaves_out(rules::REPEAT_EXTENDS) {
-                    self.longer(name, lease, run.now);
-                    self.longer(latch_key, run.life(lease), run.now);
+                    self.extend_ttl(name, lease, run.now);
+                    self.extend_ttl(latch_key, run.record_ttl(lease), run.now);
                 }
                 out(2, &token, self.pttl(name, run.now))
             });
@@ -37,7 +37,7 @@ impl ScriptModel {
             self.refused(run);
             if run.args[6] == "1" {
                 if self.want_no_more(want, field) {
-                    self.say(run, channel, "1");
+                    self.publish_to_both(run, channel, "1");
                 }
             } else if !run.args[9].is_empty() {
                 let until = run.now + number(&run.args[9]);
@@ -46,14 +46,14 @@ impl ScriptModel {
             return out(0, "1", ms);
         }
         let Some(token) = self.mint(run, token_key, kept) else { return out(-6, "0", 0) };
-        self.set_latch(latch_key, &token, run.life(lease), run.now);
+        self.set_latch(latch_key, &token, run.record_ttl(lease), run.now);
         self.delete(name);
         self.set_field(name, "mode", "write");
         self.set_field(name, field, "1");
         self.pexpire(name, lease, run.now);
         self.want_no_more(want, field);
         if run.args.len() > 10 {
-            self.say_taken(run, channel, lease);
+            self.publish_acquired(run, channel, lease);
         }
         out(1, &token, whole(lease))
     }
@@ -88,15 +88,15 @@ impl ScriptModel {
                 .first()
                 .filter(|key| self.latch(key).is_some_and(|latch| latch.parse::<u64>().is_ok()));
             if let Some(key) = granted {
-                let life = run.life(0).max(self.pttl(key, run.now).max(0).unsigned_abs());
+                let life = run.record_ttl(0).max(self.pttl(key, run.now).max(0).unsigned_abs());
                 self.set_latch(key, epoch, life, run.now);
             }
         }
         if held || wanted {
-            self.say(run, channel, "1");
+            self.publish_to_both(run, channel, "1");
         }
         let (verdict, epoch) = (i64::from(held), epoch.unwrap_or_default());
-        self.set_latch(latch_key, &format!("x{verdict}{epoch}"), run.life(0), run.now);
+        self.set_latch(latch_key, &format!("x{verdict}{epoch}"), run.record_ttl(0), run.now);
         out(verdict, if epoch.is_empty() { "0" } else { &epoch }, 0)
     }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use edgelatch::protocol::scope::Right;
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::scope::Right;
+use edgelatch_proto::protocol::script::scripts;
 use serde_json::Value;
 
 /// The numbers of results of one script's calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fate {
+pub(crate) struct CallCounts {
     /// The script ran.
     pub(crate) accepted: u64,
     /// The script reported success.
@@ -23,7 +23,7 @@ pub(crate) struct Fate {
 pub(crate) struct Tally {
     pub(crate) calls: u64,
     pub(crate) requests: u64,
-    scripts: BTreeMap<&'static str, Fate>,
+    scripts: BTreeMap<&'static str, CallCounts>,
     /// For each right, the number of allowed calls that need it, and of calls refused for lack of
     /// it.
     rights: BTreeMap<Right, [u64; 2]>,
@@ -35,17 +35,17 @@ impl Tally {
     /// Counts the answer to a call of this script.
     pub(crate) fn note(&mut self, script: &'static str, right: Option<Right>, answer: &Value) {
         self.calls += 1;
-        let fate = self.scripts.entry(script).or_default();
+        let counts = self.scripts.entry(script).or_default();
         let error = answer["error"].as_str();
         let is_refused =
             error.is_some_and(|error| error.starts_with("NOPERM") && !error.contains("user"));
         if answer.get("result").is_some() {
-            fate.accepted += 1;
-            fate.done += u64::from(answer["result"][0] == 1);
+            counts.accepted += 1;
+            counts.done += u64::from(answer["result"][0] == 1);
             right.into_iter().for_each(|right| self.rights.entry(right).or_default()[0] += 1);
         }
         if let Some(error) = error.filter(|_| is_refused) {
-            fate.refused += 1;
+            counts.refused += 1;
             *self.reasons.entry(error.to_owned()).or_default() += 1;
             let lacks = right
                 .filter(|right| error.contains(&format!("lacks the right `{}`", right.name())));
@@ -57,7 +57,7 @@ impl Tally {
     /// refused.
     pub(crate) fn rare(&self, least: u64) -> Vec<&'static str> {
         let is_rare = |name: &&str| {
-            let Fate { accepted, done, refused } =
+            let CallCounts { accepted, done, refused } =
                 self.scripts.get(name).cloned().unwrap_or_default();
             refused == 0 || *name != "eval" && (accepted < least || done == 0)
         };
@@ -96,11 +96,11 @@ const REASONS: [&str; 10] = [
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} calls in {} requests", self.calls, self.requests)?;
-        self.scripts.iter().try_for_each(|(script, fate)| {
+        self.scripts.iter().try_for_each(|(script, counts)| {
             writeln!(
                 f,
                 "{script}: ran {}, done {}, refused {}",
-                fate.accepted, fate.done, fate.refused
+                counts.accepted, counts.done, counts.refused
             )
         })?;
         self.rights.iter().try_for_each(|(right, [passed, refused])| {

@@ -10,7 +10,7 @@ use crate::client_limits::inspecting;
 use crate::scopes::scoped;
 use crate::support::TOKEN;
 
-/// A visitor's scoped token.
+/// The scoped token of a page.
 static SCOPED: LazyLock<String> = LazyLock::new(|| scoped(&Right::ALL));
 
 /// The key that no request may write. Only requests hidden in the bodies of other ones would write
@@ -95,7 +95,7 @@ fn well_formed(rng: &mut Rng) -> Message {
     Message::new(&head, &body, true)
 }
 
-/// Returns the request with a visitor's token. The gateway may refuse it before it reads the body,
+/// Returns the request with a scoped token. The gateway may refuse it before it reads the body,
 /// and then close the connection.
 fn with_scoped_token(message: Message) -> Message {
     let text = [b"Bearer ", TOKEN.as_bytes()].concat();

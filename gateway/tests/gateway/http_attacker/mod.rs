@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::attacker::attacks;
 use crate::program::{Running, program};
 use crate::scopes::KEY;
-use crate::support::{AT_MOST, Redis, TOKEN, TestClient, until};
+use crate::support::{Redis, TIME_LIMIT, TOKEN, TestClient, until};
 use message::{CANARY, Message};
 use test_support::random::seed;
 
@@ -92,7 +92,7 @@ impl Target {
             // The gateway may close the connection before all bytes are sent.
             tokio::join!(reading, writer.write_all(&bytes)).1.is_ok()
         };
-        timeout(AT_MOST, talking).await.unwrap();
+        timeout(TIME_LIMIT, talking).await.unwrap();
         let text = String::from_utf8_lossy(&answer).into_owned();
         let sent = || self::text(messages);
         assert!(!text.contains(TOKEN) && !text.contains(KEY), "a secret was told: {text}");
@@ -179,7 +179,7 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
             stream.write_all(bytes).await.unwrap();
             if bytes.len() == head.len() && rng.bool() {
                 let mut start = [0; 12];
-                timeout(AT_MOST, stream.read_exact(&mut start)).await.unwrap().unwrap();
+                timeout(TIME_LIMIT, stream.read_exact(&mut start)).await.unwrap().unwrap();
                 assert_eq!(&start, b"HTTP/1.1 200");
             }
             open.push(stream);

@@ -1,18 +1,18 @@
-//! Sends a machine any events in any order: it keeps to the contract of `src/machine`, and its
-//! outcome is one that the responses allow.
+//! Sends a machine any events in any order: it keeps to the contract of `edgelatch_proto::machine`,
+//! and its outcome is one that the responses allow.
 //!
 //! The input is read as choices: the machine, its parameters, and then one event after the other.
 
+mod invariants;
 mod log;
-mod making;
-mod promises;
+mod machines;
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use edgelatch::machine::{Input, Machine};
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::machine::{Input, Machine};
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::kit::{FAILURES, one_of, refusal, up_to};
 use log::{Log, Talk};
@@ -25,7 +25,7 @@ const WAKES_MAX: usize = 3_000;
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Unstructured::new(input);
-    making::any(&mut input);
+    machines::any(&mut input);
 }
 
 /// Sends events to a machine until its end, and beyond. `keeps` checks the machine after each
@@ -180,5 +180,5 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         let bytes = (0..220_u8).map(|place| place.wrapping_mul(pace).wrapping_add(place >> 2));
         [kind].into_iter().chain(bytes).collect()
     };
-    (0..making::KINDS).flat_map(|kind| [0, 1, 7, 16, 61].map(|pace| seed(kind, pace))).collect()
+    (0..machines::KINDS).flat_map(|kind| [0, 1, 7, 16, 61].map(|pace| seed(kind, pace))).collect()
 }

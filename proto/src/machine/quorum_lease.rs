@@ -1,0 +1,94 @@
+//! Renews and watches a hold of one or several parts.
+
+use alloc::vec::Vec;
+
+use super::join_all::JoinAll;
+use super::{Input, Lease, LeaseState, Machine, Output, Renewal};
+use crate::error::LossReason;
+use crate::time::Instant;
+
+/// The machine that renews and watches a hold until it is lost or cancelled: one [`Renewal`] for
+/// each part.
+///
+/// The hold stands for as long as `quorum` of its parts do: the only one of a lock, all of a
+/// multi-lock, the majority of a redLock. Ends with the reason of the loss, or with `None` when it
+/// was [cancelled](Input::Cancelled).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct QuorumLease {
+    renewals: JoinAll<Renewal>,
+    quorum: usize,
+}
+
+impl QuorumLease {
+    /// Watches the parts of these renewals.
+    pub fn new(renewals: impl IntoIterator<Item = Renewal>, quorum: usize) -> Self {
+        Self { renewals: JoinAll::new(renewals), quorum }
+    }
+
+    /// The renewals of the parts, in their order.
+    pub fn parts(&self) -> impl Iterator<Item = &Renewal> {
+        self.renewals.iter()
+    }
+
+    /// The renewals of the parts, to exchange state with them.
+    pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
+        self.renewals.iter_mut()
+    }
+
+    /// The state of the hold, as last known.
+    pub fn state(&self) -> LeaseState {
+        let any = |state| self.parts().any(|part| part.state() == state);
+        match self.loss() {
+            Some(reason) => LeaseState::Lost(reason),
+            None if any(LeaseState::Unknown) => LeaseState::Unknown,
+            None if any(LeaseState::Renewed) => LeaseState::Renewed,
+            None => LeaseState::Held,
+        }
+    }
+
+    /// The reason of the loss, if fewer parts than the quorum are left.
+    fn loss(&self) -> Option<LossReason> {
+        let losses = self.parts().filter_map(|part| match part.state() {
+            LeaseState::Lost(reason) => Some(reason),
+            _ => None,
+        });
+        let standing = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
+        if self.parts().filter(standing).count() < self.quorum { losses.last() } else { None }
+    }
+}
+
+impl Machine for QuorumLease {
+    type Outcome = Option<LossReason>;
+
+    fn handle(&mut self, input: Input, now: Instant) {
+        // Once the hold is lost, events of the other parts do not change the reason.
+        if self.loss().is_none() {
+            self.renewals.handle(input, now);
+        }
+    }
+
+    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
+        if let Some(reason) = self.loss() {
+            return Output::Done(Some(reason));
+        }
+        self.renewals.poll(now).map(|_| None)
+    }
+}
+
+/// Combines the leases of parts: the hold's lease is that of the part with which the quorum ends.
+/// `None` with fewer parts than `quorum`.
+pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
+    let mut leases: Vec<Lease> = leases.collect();
+    let mut whole: Option<Lease> = None;
+    // The longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
+    for _ in 0..quorum {
+        let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
+            (Some(a), Some(b)) if b.expires_at().is_later(a.expires_at()) => other,
+            _ => one,
+        };
+        let longest = (0..leases.len()).reduce(longer)?;
+        let lease = leases.swap_remove(longest);
+        whole = Some(whole.map_or(lease, |whole| whole.sooner(&lease)));
+    }
+    whole
+}

@@ -1,0 +1,92 @@
+//! Faults while an object is acquired.
+
+use edgelatch::client::Released;
+use edgelatch::error::FailureKind::TimedOut;
+use edgelatch::error::{AcquireError, RefusalKind};
+
+use super::actions::{Class, Times};
+use super::env::{Cell, each_cell};
+use super::objects::{Object, patient};
+use test_support::faults::FaultResponse;
+use test_support::test_env::until;
+
+/// S1, S3, S4, S48, S49, S51.
+#[tokio::test]
+async fn what_is_tried_is_held_or_nothing_is() {
+    each_cell("try", |_, _, _| true, tried).await;
+}
+
+async fn tried(cell: Cell) {
+    cell.befall("acquire");
+    let outcome = cell.lock().try_acquire().await;
+    if cell.object == Object::Red && matches!(outcome, Err(AcquireError::Unreachable(TimedOut))) {
+        // A node of a majority has one second, for which a busy machine may be too slow.
+        cell.heal().await;
+        return cell.assert_free().await;
+    }
+    match (cell.action.class, cell.times) {
+        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+            let lease = outcome.unwrap().unwrap();
+            cell.heal().await;
+            cell.assert_held().await;
+            assert_eq!(lease.is_held().await, Ok(true));
+            assert_eq!(lease.release().await, Ok(Released::Released));
+        }
+        (Class::TellsNothing(kind), Times::All) => {
+            assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(kind));
+        }
+        (Class::No, _) => {
+            let AcquireError::Refused(refusal) = outcome.unwrap_err() else { panic!("a no") };
+            assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
+        }
+    }
+    cell.heal().await;
+    cell.assert_free().await;
+}
+
+/// S1, S3, S4, S48.
+#[tokio::test]
+async fn what_is_waited_for_is_got_when_its_holder_goes() {
+    // Faults that no retry survives are tested with a try: a longer wait would not help.
+    each_cell("wait", |_, action, times| action.is_survived(times), waited_for).await;
+}
+
+async fn waited_for(cell: Cell) {
+    let holder = cell.rival().acquire().await.unwrap();
+    let waiter = cell.lock();
+    let waiting = tokio::spawn(async move { waiter.acquire_with(patient()).await });
+    until(async || cell.seen("acquire") > 0).await;
+    cell.befall("acquire");
+    assert_eq!(holder.release().await, Ok(Released::Released));
+    let lease = waiting.await.unwrap().unwrap();
+    cell.heal().await;
+    cell.assert_held().await;
+    assert!(lease.token() > holder.token());
+    assert_eq!(lease.release().await, Ok(Released::Released));
+    cell.heal().await;
+    cell.assert_free().await;
+}
+
+/// S81.
+#[tokio::test]
+async fn what_is_given_up_is_not_held() {
+    each_cell("give up", |_, _, _| true, given_up).await;
+}
+
+async fn given_up(cell: Cell) {
+    cell.befall("acquire");
+    let given_up = until(async || cell.seen("acquire") > 0);
+    let outcome = cell.lock().acquire_cancellable(patient(), given_up).await;
+    let heard_nothing = matches!(cell.action.fault.response, FaultResponse::Silence);
+    match outcome {
+        // The response came before the cancellation.
+        Ok(lease) if !heard_nothing => {
+            assert_eq!(lease.release().await, Ok(Released::Released));
+        }
+        Err(AcquireError::Refused(_)) if cell.action.class == Class::No => {}
+        Err(error) => assert_eq!(error, AcquireError::Cancelled { held_at_most: None }),
+        Ok(_) => panic!("granted, and nobody heard of it"),
+    }
+    cell.heal().await;
+    cell.assert_free().await;
+}

@@ -1,0 +1,197 @@
+//! Events that a search must reach: a search without them proves nothing about them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::client::Client;
+use super::plan::{NAME, client_of};
+use super::run_record::{Executed, QUEUE, RunRecord};
+use super::stage::Outcome;
+
+/// An event of some run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoverPoint {
+    BothGranted,
+    Busy,
+    /// The end of an owner that was never granted.
+    Abandoned,
+    Renewed,
+    Lost,
+    /// A client does not know whether it holds anything.
+    Unknown,
+    /// After that, a request of this client is granted, or its hold is extended.
+    LateGrant,
+    RefusedAsLate,
+    RefusedAsGone,
+    RefusedAsLost,
+    Repeated,
+    /// A read is granted inside its own client's write; a write is released around a read.
+    NestedRead,
+    Downgraded,
+    /// A client waits in the queue, is passed over because it is silent, or returns to its place.
+    Queued,
+    PassedOver,
+    Restored,
+    /// A copy of a poll is executed after a newer poll.
+    Stale,
+    /// A client takes over an earlier owner's place, or its hold.
+    TookOver,
+    HandedOver,
+    Done,
+    NotExecuted,
+    /// A result is returned again; a cancel comes before its call, or finds the call's result.
+    ResultRepeated,
+    Cancelled,
+    Nothing,
+    BoundRequired,
+    Open,
+}
+
+const ALL: [CoverPoint; 26] = {
+    use CoverPoint::*;
+    [
+        BothGranted,
+        Busy,
+        Abandoned,
+        Renewed,
+        Lost,
+        Unknown,
+        LateGrant,
+        RefusedAsLate,
+        RefusedAsGone,
+        RefusedAsLost,
+        Repeated,
+        NestedRead,
+        Downgraded,
+        Queued,
+        PassedOver,
+        Restored,
+        Stale,
+        TookOver,
+        HandedOver,
+        Done,
+        NotExecuted,
+        ResultRepeated,
+        Cancelled,
+        Nothing,
+        BoundRequired,
+        Open,
+    ]
+};
+
+/// The events so far, of all runs.
+#[derive(Default)]
+pub(crate) struct Reachability(AtomicU32);
+
+impl fmt::Debug for Reachability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(ALL.into_iter().filter(|point| self.saw(*point))).finish()
+    }
+}
+
+impl Reachability {
+    pub(crate) fn saw(&self, point: CoverPoint) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << point as u32) != 0
+    }
+
+    /// Notes the events of one execution of a script. `record` has recorded it already.
+    pub(crate) fn executed(&self, run: &Executed<'_>, client: &Client, record: &RunRecord) {
+        if run.acquires()
+            && run.code > 0
+            && matches!(client.outcome(), Some(Outcome::HeldAtMost { .. }))
+        {
+            self.note(CoverPoint::LateGrant);
+        }
+        if run.acquires() {
+            self.acquired(run, record);
+        }
+        if run.is_fair() {
+            self.polled(run);
+        }
+        let never_granted = || record.grants.iter().all(|(granted, _)| **granted != *run.owner());
+        match (run.name, run.code) {
+            (_, 0) if run.releases() && never_granted() => self.note(CoverPoint::Abandoned),
+            ("write_release", 1) if run.value != "0" => self.note(CoverPoint::Downgraded),
+            ("cancel", -2) => self.note(CoverPoint::Cancelled),
+            ("cancel" | "semaphore_change" | "latch_change", 0..) if run.ms == 1 => {
+                self.note(CoverPoint::ResultRepeated);
+            }
+            (_, 3) => self.note(CoverPoint::Nothing),
+            (_, -4) => self.note(CoverPoint::BoundRequired),
+            _ => {}
+        }
+    }
+
+    fn acquired(&self, run: &Executed<'_>, record: &RunRecord) {
+        let others =
+            || record.grants.iter().any(|(owner, _)| client_of(owner) != usize::from(run.number));
+        let inside = || run.after.field(NAME, "mode") == Some("write");
+        match run.code {
+            1 => {
+                if others() {
+                    self.note(CoverPoint::BothGranted);
+                }
+                if run.name == "read_acquire" && inside() {
+                    self.note(CoverPoint::NestedRead);
+                }
+            }
+            2 => self.note(CoverPoint::Repeated),
+            -1 => self.note(CoverPoint::RefusedAsLate),
+            -2 => self.note(CoverPoint::RefusedAsGone),
+            -3 => self.note(CoverPoint::RefusedAsLost),
+            _ => {}
+        }
+    }
+
+    fn polled(&self, run: &Executed<'_>) {
+        if run.is_stale() {
+            return self.note(CoverPoint::Stale);
+        }
+        let previous = run.previous().filter(|_| run.code == 0 || run.code == 1);
+        if let Some(previous) = previous {
+            self.note(CoverPoint::TookOver);
+            if run.before.field(NAME, previous).is_some() {
+                self.note(CoverPoint::HandedOver);
+            }
+        }
+        let (owner, after) = (run.owner(), run.after.list(QUEUE));
+        let leaves = |other: &str| other == owner || Some(other) == previous;
+        let mut gone = run.before.list(QUEUE).into_iter().filter(|other| !after.contains(other));
+        if gone.any(|other| !leaves(&other)) {
+            self.note(CoverPoint::PassedOver);
+        }
+        if after.iter().any(|other| other == owner) {
+            self.note(if run.value.ends_with(",1") {
+                CoverPoint::Restored
+            } else {
+                CoverPoint::Queued
+            });
+        }
+    }
+
+    /// Notes the events in the state of a client.
+    pub(crate) fn client(&self, client: &Client) {
+        if client.was_renewed() {
+            self.note(CoverPoint::Renewed);
+        }
+        if client.has_lost() {
+            self.note(CoverPoint::Lost);
+        }
+        match client.outcome() {
+            Some(Outcome::Busy) => self.note(CoverPoint::Busy),
+            Some(Outcome::HeldAtMost { .. }) => self.note(CoverPoint::Unknown),
+            Some(Outcome::Done(..)) => self.note(CoverPoint::Done),
+            Some(Outcome::NotExecuted) => self.note(CoverPoint::NotExecuted),
+            Some(Outcome::Open) => self.note(CoverPoint::Open),
+            Some(Outcome::Nothing | Outcome::Refused) | None => {}
+        }
+    }
+
+    fn note(&self, point: CoverPoint) {
+        // Most events were noted before: then this writes nothing that the other threads would have
+        // to wait for.
+        if !self.saw(point) {
+            self.0.fetch_or(1 << point as u32, Ordering::Relaxed);
+        }
+    }
+}
