@@ -10,7 +10,7 @@ fn a_refusal_without_a_holder_is_refused() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
     builder.acquire(2, Mode::Exclusive, (31, 40), BUSY);
-    builder.assert_rejected("I10 1 was told that somebody else has it");
+    builder.assert_rejected("I10 1 was refused without another holder");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn an_unknown_acquisition_is_a_reason_until_its_bound() {
 }
 
 #[test]
-fn who_never_came_back_is_a_reason_for_ever() {
+fn an_acquisition_without_a_result_explains_refusals_for_ever() {
     let mut builder = HistoryBuilder::default();
     builder.acquire(1, Mode::Exclusive, (0, NEVER), AcquireResult::Nothing);
     builder.acquire(2, Mode::Exclusive, (5_000, 5_010), BUSY);
@@ -67,7 +67,7 @@ fn a_reader_is_no_reason_for_a_reader() {
 }
 
 #[test]
-fn who_waits_is_a_reason_where_there_is_a_queue() {
+fn a_waiter_explains_a_refusal_where_there_is_a_queue() {
     let mut builder = HistoryBuilder::default();
     builder.hold_as(1, Mode::Shared, (0, 10), 1, 100);
     builder.acquire(2, Mode::Shared, (20, 30), BUSY);

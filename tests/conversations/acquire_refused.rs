@@ -40,7 +40,7 @@ fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
 }
 
 #[test]
-fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
+fn a_temporarily_refused_acquisition_is_undone_since_a_copy_may_be_granted_later() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.refuse("OOM command not allowed when used memory > 'maxmemory'.");
     let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();

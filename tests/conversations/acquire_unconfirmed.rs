@@ -45,7 +45,7 @@ fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
 
 /// S79.
 #[test]
-fn what_was_never_heard_of_is_undone_before_it_is_reported() {
+fn an_unanswered_acquisition_is_undone_before_it_is_reported() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 2, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(FailureKind::TimedOut);
     let it = it.expect_call(RELEASE).reply(Code::No);
@@ -57,7 +57,7 @@ fn what_was_never_heard_of_is_undone_before_it_is_reported() {
 
 /// S2.
 #[test]
-fn what_cannot_be_undone_is_unknown_and_has_an_end() {
+fn an_acquisition_that_cannot_be_undone_is_unknown_with_a_bound() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));

@@ -277,7 +277,7 @@ fn without_published_grants_every_waiter_retries_at_once() {
 }
 
 #[test]
-fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
+fn a_published_grant_is_parsed_as_it_was_written() {
     let taken = Some(Taken { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
     assert_eq!(Taken::read(message, Wakes::One), taken);

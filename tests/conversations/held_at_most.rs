@@ -43,7 +43,7 @@ fn without_a_bound_it_reckons_with_ten_minutes_from_now() {
 }
 
 #[test]
-fn what_allows_for_the_clocks_of_redissons_clients_lasts_longer() {
+fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_the_hold() {
     let (name, skew) = (|| lock_name("invoice:42"), PeerSkew::new(ms(3_000)).unwrap());
     let group = GroupCalls::new(name(), ["A"], skew, Publish::Plain).unwrap();
     let permits = PermitCalls::new(name(), Publish::Plain, BatchSize::new(1).unwrap(), skew);

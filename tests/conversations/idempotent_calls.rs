@@ -62,7 +62,7 @@ fn it_does_not_ask_anew_for_ever() {
 }
 
 #[test]
-fn what_was_not_heard_of_is_cancelled_under_its_own_id_and_bound() {
+fn an_unanswered_call_is_cancelled_under_its_own_id_and_bound() {
     let it = unconfirmed();
     let (call, cancel) = (&it.calls()[0].script, &it.calls()[3].script);
     assert_eq!(call.request, cancel.request);
@@ -83,7 +83,7 @@ fn a_request_that_was_done_before_it_was_cancelled_has_its_answer() {
 }
 
 #[test]
-fn what_can_be_told_no_more_is_unknown() {
+fn an_outcome_that_cannot_be_queried_any_more_is_unknown() {
     let outcome = unconfirmed().reply(Code::Unknown).expect_done();
     assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)));
 }
@@ -113,7 +113,7 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
 
 /// S66, S67.
 #[test]
-fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later() {
+fn a_temporarily_refused_call_is_cancelled_since_a_copy_may_be_executed_later() {
     for error in ["LOADING Redis is loading the dataset in memory", "OOM command not allowed"] {
         let refused = || {
             let mut it = force_release().expect_call(FORCE_RELEASE).refuse(error);
@@ -150,14 +150,14 @@ fn an_answer_that_no_cancelling_gives_proves_nothing() {
 }
 
 #[test]
-fn what_has_not_left_is_not_cancelled() {
+fn a_request_that_did_not_leave_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));
 }
 
 #[test]
-fn what_no_such_script_says_is_no_answer() {
+fn a_code_that_the_script_never_returns_is_a_garbled_reply() {
     for answer in [Code::Gone, Code::Unknown] {
         let outcome = force_release().expect_call(FORCE_RELEASE).reply(answer).expect_done();
         let garbled = RequestError::Unreachable(FailureKind::Garbled { status: 200 });

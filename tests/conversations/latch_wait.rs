@@ -95,7 +95,7 @@ fn a_cancelled_wait_is_done_at_once() {
 }
 
 #[test]
-fn a_latch_is_listened_to_as_well() {
+fn a_wait_for_a_latch_subscribes_too() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);

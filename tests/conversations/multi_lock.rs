@@ -70,7 +70,7 @@ fn a_refused_try_releases_what_it_got_and_tells_when_the_first_refused_is_free()
 }
 
 #[test]
-fn what_comes_before_the_first_refused_part_is_kept_and_what_comes_after_is_let_go() {
+fn parts_before_the_first_refused_one_are_kept_and_later_ones_released() {
     let it = multi_lock(3, up_to(30_000))
         .expect_calls(&THREE)
         .reply_from(0, granted(10))
@@ -98,7 +98,7 @@ fn a_part_that_was_let_go_is_asked_for_under_a_new_owner() {
 }
 
 #[test]
-fn what_is_waited_for_is_asked_again_under_its_owner_and_bound() {
+fn a_refused_wait_retries_under_its_owner_and_bound() {
     let it = multi_lock(2, up_to(30_000));
     assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
     let owner = it.arg_of(0, OWNER).to_owned();
@@ -126,7 +126,7 @@ fn a_part_without_an_answer_is_undone_before_it_is_asked_again() {
 }
 
 #[test]
-fn what_was_kept_for_too_long_is_let_go_and_the_wait_goes_on_with_empty_hands() {
+fn parts_kept_for_too_long_are_released_and_the_wait_continues_without_them() {
     let mut it = keeps_two(up_to(30_000));
     while it.elapsed_ms() < 1_000 {
         it = it.advance_to_timeout().reply_from(2, busy(20_000));

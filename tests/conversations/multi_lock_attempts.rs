@@ -43,7 +43,7 @@ fn everything_that_is_let_go_for_good_is_asked_for_three_times() {
 }
 
 #[test]
-fn what_is_undone_while_the_wait_goes_on_is_asked_for_twice() {
+fn an_undo_during_a_wait_is_sent_at_most_twice() {
     let it = multi_lock(2, up_to(60_000)).reply_from(0, busy(-1)).reply_from(1, granted(11));
     let it = it.fail_from(1, FailureKind::Broken).advance_to_timeout().advance_and_wake(600);
     let it = it.fail_from(1, FailureKind::Broken).advance_and_wake(3_000);

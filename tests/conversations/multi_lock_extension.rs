@@ -28,7 +28,7 @@ fn granted_apart() -> Conversation<AcquireAll> {
 }
 
 #[test]
-fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out() {
+fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
     let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
     assert_eq!(tokens(&multi_grant), [10, 11]);
     // The extension takes so long that too little of the other lease is left: the machine starts
@@ -51,7 +51,7 @@ fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
 }
 
 #[test]
-fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
+fn a_majority_with_too_short_a_lease_is_extended_before_it_is_returned() {
     let spec = red_lock_spec(3, up_to(30_000));
     let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), keeps: ms(2_000), ..spec });
     let it = it.reply_from(0, granted(5)).reply_from(1, busy(-1)).reply_from(2, busy(-1));

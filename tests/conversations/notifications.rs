@@ -48,7 +48,7 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
 
 /// S76.
 #[test]
-fn what_is_published_while_a_try_is_under_way_is_followed_by_another() {
+fn a_message_during_an_attempt_is_followed_by_another_attempt() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
     it.expect_timeout_within(TimeoutReason::Silence, 7_500..);
@@ -143,7 +143,7 @@ fn messages_without_end_cause_no_tries_without_end() {
 }
 
 #[test]
-fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
+fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
     let it = waiting().notify().expect_call(ACQUIRE);
     let it = it.notify_within(60).notify_acquired(Some(Duration::from_secs(600)));
     it.reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);

@@ -33,7 +33,7 @@ fn it_is_lost_with_the_part_by_which_fewer_than_the_quorum_are_left() {
 }
 
 #[test]
-fn what_is_not_known_of_one_part_is_not_known_of_the_whole() {
+fn an_unknown_part_makes_the_whole_unknown() {
     let it = keeping(&[30, 30], true, 2);
     assert_eq!(it.machine().state(), LeaseState::Held);
     let it = it.advance_to_timeout().expect_calls(&[(0, RENEW), (1, RENEW)]);

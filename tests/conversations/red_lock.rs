@@ -171,7 +171,7 @@ fn all_others_let_go_and_wait_for_the_lowest_node_alone() {
 }
 
 #[test]
-fn what_was_kept_for_too_long_is_let_go() {
+fn parts_kept_for_too_long_are_released() {
     let mut it = three(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(-1))

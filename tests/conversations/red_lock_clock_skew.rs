@@ -85,7 +85,7 @@ fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
 }
 
 #[test]
-fn nodes_of_which_no_two_can_store_the_same_token_end_the_wait() {
+fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
     let it = three(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(2 * FAR_AHEAD))

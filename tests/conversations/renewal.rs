@@ -120,7 +120,7 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
 /// The record of a hold keeps the earlier lease, and is shared with the machine before and after
 /// each input.
 #[test]
-fn what_was_known_before_a_clock_was_set_back_is_not_taken_for_news() {
+fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
     let it = renewal(true);
     let before = it.machine().lease();
     let it = it.advance_clocks(10_000, -9_000_000).wake();

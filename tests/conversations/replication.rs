@@ -81,7 +81,7 @@ fn a_gateway_that_will_not_wait_is_told_of_and_nothing_is_held() {
 }
 
 #[test]
-fn what_is_no_grant_does_not_look_at_replicas() {
+fn a_reply_without_a_grant_ignores_the_replica_count() {
     let it = acquiring(up_to(60_000)).reply(busy(30_000).acknowledged_by(0));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(awaited(&it), [Some((2, 1_000)); 2]);

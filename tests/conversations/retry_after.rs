@@ -77,7 +77,7 @@ fn nothing_that_is_heard_makes_it_ask_sooner() {
 
 /// S47.
 #[test]
-fn what_everything_hangs_on_waits_no_longer_than_for_an_answer() {
+fn a_retry_outside_a_wait_obeys_retry_after_for_one_attempt_s_time_at_most() {
     let attempt = 5_000;
     let mut it = acquire(WaitPolicy::Once);
     for _ in 0..2 {

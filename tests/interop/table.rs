@@ -38,7 +38,7 @@ macro_rules! told {
 /// Kinds that any waiter may acquire next.
 macro_rules! unordered {
     ($kind:ident) => {
-        super::tests! { $kind, contention, both_sides_contend_and_nobody_is_inside_twice }
+        super::tests! { $kind, contention, both_sides_contend_without_two_concurrent_holders }
     };
 }
 

@@ -110,7 +110,7 @@ fn stamp(number: u64, holder: u8, write: u64) -> Stamp {
 }
 
 #[test]
-fn what_a_guard_stores_only_moves_on() {
+fn the_token_of_a_guard_only_rises() {
     let coverage = assert_all_hold::<Guard>(SCHEDULES, |_| PLAN);
     coverage.assert_above(2 * SCHEDULES, &["writes"]);
 }

@@ -38,7 +38,7 @@ fn a_count_on_an_open_latch_that_is_closed_anew() {
 }
 
 #[test]
-fn who_waits_goes_on_when_it_is_open() {
+fn a_wait_ends_when_the_latch_is_open() {
     let world = latch([Plan { requests: 2, ..COUNTS }, waits(AWAITS, 5)], Some(1));
     let properties = properties::of_latch_waits;
     holds(World { times: &[0, 6], properties, ..world }, &[Done, Open]);

@@ -28,7 +28,7 @@ fn queue() -> World {
 }
 
 #[test]
-fn two_who_wait_and_one_of_whom_may_be_silent() {
+fn two_waiters_one_of_which_may_fall_silent() {
     let world = World { in_flight: 1, times: &[0, 4, 12, 18], ..queue() };
     let vacuous = &[
         properties::HELD_AT_MOST,
@@ -82,7 +82,7 @@ fn a_takeover_without_the_seat_loses_its_turn() {
 }
 
 #[test]
-fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
+fn an_abandon_without_its_previous_owner_leaves_a_hold() {
     let leaves = Plan { cancels: true, ..STAYS };
     let world = World { off: Some(Rule::AbandonPrevious), ..fair([leaves]) };
     finds(
@@ -134,7 +134,7 @@ mod large {
     }
 
     #[test]
-    fn a_wait_that_goes_on_while_nobody_knows_what_became_of_it() {
+    fn a_wait_continues_while_the_outcome_of_an_attempt_is_unknown() {
         // The bound of its second owner is at 1291 s.
         let alone = World { java_holds_for: Some(595), breaks: 1, copies: 1, ..fair([STAYS]) };
         let world = || World { times: &[0, 590, 601, 691, 1291, 1329], ..alone.clone() };
@@ -148,7 +148,7 @@ mod large {
     }
 
     #[test]
-    fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
+    fn a_wait_under_two_owners_is_held_until_a_lease_after_the_later_bound_at_most() {
         // The first owner's request has no bound, so the client allows ten minutes for it; the
         // second owner's bound is at 695 s.
         let wait_policy = waits(FAIR, 605).wait_policy;

@@ -26,7 +26,7 @@ mod large {
 
     /// S6.
     #[test]
-    fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
+    fn without_the_latch_an_owner_is_granted_again_after_another_owner() {
         let world = World {
             latches: Latches::Off,
             copies: 1,

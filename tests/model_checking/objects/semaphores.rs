@@ -89,7 +89,7 @@ fn giving_back_what_is_not_held_makes_permits() {
 }
 
 #[test]
-fn what_runs_out_without_being_given_back_is_gone() {
+fn without_eviction_an_expired_permit_is_lost() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], plan.operation.permits().unwrap());
         finds(World { without: Some(rules::EVICTED), ..world }, properties::COUNTED);
@@ -157,7 +157,7 @@ mod large {
     }
 
     #[test]
-    fn permits_that_are_added_once_while_somebody_wants_one() {
+    fn permits_are_added_once_while_a_client_acquires_one() {
         let world = counted([ONE, ADDS], 0);
         let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
         holds(

@@ -53,7 +53,7 @@ mod large {
 
     /// S2.
     #[test]
-    fn what_was_asked_for_during_a_wait_is_held_a_lease_after_its_bound_at_most() {
+    fn an_attempt_of_a_wait_is_held_until_a_lease_after_its_bound_at_most() {
         // The bound is at 110 s. The allowance for Java's clocks adds 2 s.
         for kind in KINDS {
             let world = || unconfirmed(waits(plan_for(kind), 20), &[0, 1, 110, 125, 139, 144]);
@@ -63,7 +63,7 @@ mod large {
     }
 
     #[test]
-    fn what_was_asked_for_without_an_end_is_held_a_lease_after_its_bound_at_most() {
+    fn an_endless_wait_is_held_until_a_lease_after_its_bound_at_most() {
         // The bound is at 690 s.
         for kind in KINDS {
             let plan = Plan { wait_policy: WaitPolicy::UntilCancelled, ..plan_for(kind) };
@@ -74,7 +74,7 @@ mod large {
     }
 
     #[test]
-    fn what_was_asked_for_without_a_bound_is_held_a_lease_after_ten_minutes_at_most() {
+    fn an_attempt_without_a_bound_is_held_until_a_lease_after_ten_minutes_at_most() {
         for kind in KINDS {
             let plan = Plan { knows_clock: false, ..waits(plan_for(kind), 20) };
             let world = || unconfirmed(plan, &[0, 1, 122, 600, 629, 640]);

@@ -213,7 +213,7 @@ fn new_try(owner: u32, number: u32, lease_ms: u64) -> Try {
 /// S36, S90.
 // Slow: 250 schedules of two virtual minutes each, checked after every event.
 #[test]
-fn nobody_is_overtaken_or_granted_twice_whatever_is_lost_late_or_doubled() {
+fn no_waiter_is_overtaken_or_granted_twice_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<Fair>(SCHEDULES, plan);
     coverage.assert_above(8 * SCHEDULES, &["grants"]);
     coverage.assert_above(3 * SCHEDULES, &["grants of Java's"]);

@@ -61,12 +61,12 @@ fn giving_back_what_is_not_held_makes_permits() {
 }
 
 #[test]
-fn what_runs_out_without_being_given_back_is_gone() {
+fn without_eviction_an_expired_permit_is_lost() {
     assert_both_need(|plan| with_leases(plan).without(rules::EVICTED), &[MISCOUNTED]);
 }
 
 #[test]
-fn what_is_held_without_a_latch_is_paid_for_twice() {
+fn a_hold_without_a_latch_is_counted_twice() {
     let change = |plan: Plan<Settings>| {
         plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts = true)
     };
