@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_ipv6_a_network_counts_as_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let of = |text: &str| network(text.parse().unwrap()).to_string();
         assert_eq!(of("192.0.2.1"), "192.0.2.1");
         assert_eq!(of("::ffff:192.0.2.1"), "192.0.2.1");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trusted_proxy_has_seen_is_the_address_and_nothing_before_it() {
+    fn the_address_is_that_which_the_outermost_trusted_proxy_saw() {
         let client = |lines: &[&'static str], proxies| {
             let lines = lines.iter().map(|line| (FORWARDED_FOR, HeaderValue::from_static(line)));
             let peer = Peer(IpAddr::from([127, 0, 0, 1]));

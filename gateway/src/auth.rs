@@ -13,12 +13,12 @@ use axum::response::{IntoResponse, Response};
 use tracing::warn;
 
 use crate::address::{FORWARDED_FOR, Peer, network};
-use crate::answering::Answering;
 use crate::clock::now;
 use crate::cors;
 use crate::failure::Failure;
 use crate::limits::{Admitted, Source};
 use crate::path;
+use crate::response_body::ResponseBody;
 use crate::routes::{Context, Shared};
 use crate::scoped::{Rejection, Scope};
 
@@ -33,7 +33,7 @@ pub(crate) enum Access {
 
 /// Middleware in front of every route that reaches Redis. Runs before the body is read. Inserts
 /// into the request its [`Access`] and the [`Admitted`] that counts it.
-pub(crate) async fn guard(
+pub(crate) async fn authenticate(
     State(shared): State<Shared>,
     Extension(peer): Extension<Peer>,
     mut request: Request,
@@ -53,7 +53,7 @@ pub(crate) async fn guard(
     let response = next.run(request).await;
     // A stream has no known length, and limits of its own.
     match response.body().size_hint().exact() {
-        Some(_) => response.map(|body| Body::new(Answering::new(body, admitted))),
+        Some(_) => response.map(|body| Body::new(ResponseBody::new(body, admitted))),
         None => response,
     }
 }
@@ -67,7 +67,7 @@ pub(crate) async fn count_preflights(
     next: Next,
 ) -> Result<Response, Failure> {
     if request.method() == Method::OPTIONS {
-        shared.limits.stranger(address(&shared, peer, request.headers()))?;
+        shared.limits.count_unauthenticated(address(&shared, peer, request.headers()))?;
     }
     Ok(next.run(request).await)
 }
@@ -83,11 +83,11 @@ fn admit(
     let access = match access(shared, headers, request.uri()) {
         Ok(access) => access,
         Err(failure) => {
-            shared.limits.stranger(address(shared, peer, headers))?;
+            shared.limits.count_unauthenticated(address(shared, peer, headers))?;
             return Err(failure);
         }
     };
-    let admitted = shared.limits.request(source(shared, &access, peer, headers))?;
+    let admitted = shared.limits.admit(source(shared, &access, peer, headers))?;
     Ok((access, Arc::new(admitted)))
 }
 
@@ -100,7 +100,7 @@ fn address(shared: &Context, peer: Peer, headers: &HeaderMap) -> IpAddr {
 fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) -> Option<Source> {
     let Access::Scoped(scope) = access else { return None };
     if shared.trusted_proxies == 0 && headers.contains_key(FORWARDED_FOR) {
-        warn_of_a_proxy();
+        warn_about_proxy();
     }
     let address = address(shared, peer, headers);
     Some(Source { client: scope.client().clone(), address })
@@ -108,7 +108,7 @@ fn source(shared: &Context, access: &Access, peer: Peer, headers: &HeaderMap) ->
 
 /// Logs a warning once that the gateway may be behind a reverse proxy that it is not configured
 /// for. All clients then share the limits of one address.
-fn warn_of_a_proxy() {
+fn warn_about_proxy() {
     static WARNED: Once = Once::new();
     WARNED.call_once(|| {
         warn!(
@@ -121,22 +121,22 @@ fn access(shared: &Context, headers: &HeaderMap, uri: &Uri) -> Result<Access, Fa
     if !headers.contains_key(AUTHORIZATION)
         && let Some(token) = path::token(uri)
     {
-        cors::refuse_foreign(headers, &shared.origins)?;
+        cors::refuse_cross_origin(headers, &shared.origins)?;
         // Only full tokens are accepted here: scoped tokens are for pages, which can send a header,
         // and addresses are stored in histories and logs.
-        let is_known = shared.tokens.admit(&token);
+        let is_known = shared.tokens.contains(&token);
         return is_known.then_some(Access::Full).ok_or(Failure::Unauthorized(Rejection::Unknown));
     }
-    in_header(shared, headers).map_err(Failure::Unauthorized)
+    access_from_header(shared, headers).map_err(Failure::Unauthorized)
 }
 
-fn in_header(shared: &Context, headers: &HeaderMap) -> Result<Access, Rejection> {
+fn access_from_header(shared: &Context, headers: &HeaderMap) -> Result<Access, Rejection> {
     let token = bearer(headers).ok_or(Rejection::Unknown)?;
-    if shared.tokens.admit(token) {
+    if shared.tokens.contains(token) {
         return Ok(Access::Full);
     }
     let keys = shared.scope_keys.as_ref().ok_or(Rejection::Unknown)?;
-    let scope = keys.admit(token, now(), shared.scope_time)?;
+    let scope = keys.verify(token, now(), shared.scope_time)?;
     Ok(Access::Scoped(Arc::new(scope)))
 }
 

@@ -19,10 +19,10 @@ impl Word for [u8] {}
 pub(crate) struct Words<'a, T: Word + ?Sized = str>(Vec<Cow<'a, T>>);
 
 impl<'a, T: Word + ?Sized> Words<'a, T> {
-    pub(crate) fn new(words: Vec<Cow<'a, T>>) -> Result<Self, Malformed> {
+    pub(crate) fn new(words: Vec<Cow<'a, T>>) -> Result<Self, MalformedCommand> {
         match words.first() {
             Some(name) if !bytes::<T>(name).is_empty() => Ok(Self(words)),
-            _ => Err(Malformed::NoName),
+            _ => Err(MalformedCommand::NoName),
         }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Words<'a> {
     ///
     /// A number keeps its spelling, so that one of 64 bits or more stays exact. `true`, `false` and
     /// `null` become these words, as the official SDK expects.
-    pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, Malformed> {
+    pub(crate) fn parse(command: &'a str, max: usize) -> Result<Option<Self>, MalformedCommand> {
         let (mut words, mut number, mut problem) = (Vec::new(), 0, None);
         let keep = |value| {
             number += 1;
@@ -61,7 +61,7 @@ impl<'a> Words<'a> {
                 Err(malformed) => problem = problem.or(Some(malformed)),
             }
         };
-        each(command, keep).map_err(|_| Malformed::Array)?;
+        each(command, keep).map_err(|_| MalformedCommand::Array)?;
         if let Some(malformed) = problem {
             return Err(malformed);
         }
@@ -72,7 +72,10 @@ impl<'a> Words<'a> {
 
 /// Splits an array such as `[["SET", "key", 1], ["GET", "key"]]` into its commands, which it does
 /// not parse. Returns `None` if there are more than `max`.
-pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>, Malformed> {
+pub(crate) fn split(
+    commands: &str,
+    max: usize,
+) -> Result<Option<Vec<&RawValue>>, MalformedCommand> {
     let (mut kept, mut number) = (Vec::new(), 0);
     let keep = |command| {
         number += 1;
@@ -80,7 +83,7 @@ pub(crate) fn split(commands: &str, max: usize) -> Result<Option<Vec<&RawValue>>
             kept.push(command);
         }
     };
-    each(commands, keep).map_err(|_| Malformed::ArrayOfArrays)?;
+    each(commands, keep).map_err(|_| MalformedCommand::ArrayOfArrays)?;
     Ok((number <= max).then_some(kept))
 }
 
@@ -110,22 +113,22 @@ impl<'de, F: FnMut(&'de RawValue)> Visitor<'de> for Each<F> {
     }
 }
 
-fn word(value: &RawValue) -> Result<Cow<'_, str>, Malformed> {
+fn word(value: &RawValue) -> Result<Cow<'_, str>, MalformedCommand> {
     let text = value.get();
     match text.as_bytes().first() {
         // A string without an escape, which most are, is borrowed.
         Some(b'"') if !text.contains('\\') => Ok(Cow::Borrowed(text.trim_matches('"'))),
-        Some(b'"') => {
-            serde_json::from_str::<String>(text).map(Cow::Owned).map_err(|_| Malformed::Argument)
-        }
-        Some(b'[' | b'{') | None => Err(Malformed::Argument),
+        Some(b'"') => serde_json::from_str::<String>(text)
+            .map(Cow::Owned)
+            .map_err(|_| MalformedCommand::Argument),
+        Some(b'[' | b'{') | None => Err(MalformedCommand::Argument),
         Some(_) => Ok(Cow::Borrowed(text)),
     }
 }
 
 /// The reason why a body is refused. Contains nothing of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Malformed {
+pub(crate) enum MalformedCommand {
     /// An argument is an array, an object, or text with half a surrogate pair.
     Argument,
     /// A command is not an array.
@@ -138,7 +141,7 @@ pub(crate) enum Malformed {
     NoName,
 }
 
-impl Malformed {
+impl MalformedCommand {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Argument => {
@@ -187,18 +190,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told_apart() {
+    fn a_malformed_command_is_refused_with_its_reason() {
         for (json, problem) in [
-            ("{}", Malformed::Array),
-            ("\"PING\"", Malformed::Array),
-            ("[\"PING\"", Malformed::Array),
-            ("[\"PING\"] x", Malformed::Array),
-            ("", Malformed::Array),
-            ("[]", Malformed::NoName),
-            ("[\"\"]", Malformed::NoName),
-            ("[\"SET\",[]]", Malformed::Argument),
-            ("[\"SET\",{\"a\":1}]", Malformed::Argument),
-            ("[\"SET\",\"\\ud800\"]", Malformed::Argument),
+            ("{}", MalformedCommand::Array),
+            ("\"PING\"", MalformedCommand::Array),
+            ("[\"PING\"", MalformedCommand::Array),
+            ("[\"PING\"] x", MalformedCommand::Array),
+            ("", MalformedCommand::Array),
+            ("[]", MalformedCommand::NoName),
+            ("[\"\"]", MalformedCommand::NoName),
+            ("[\"SET\",[]]", MalformedCommand::Argument),
+            ("[\"SET\",{\"a\":1}]", MalformedCommand::Argument),
+            ("[\"SET\",\"\\ud800\"]", MalformedCommand::Argument),
         ] {
             // With `max` 1 some words are not stored.
             for max in [usize::MAX, 1] {
@@ -210,7 +213,7 @@ mod tests {
             assert_eq!(split.map(|commands| commands.len()), number, "{json}");
         }
         for json in ["{}", "[[],[],[]", "[[]] x", "[[],]"] {
-            assert_eq!(split(json, 1).unwrap_err(), Malformed::ArrayOfArrays, "{json}");
+            assert_eq!(split(json, 1).unwrap_err(), MalformedCommand::ArrayOfArrays, "{json}");
         }
     }
 

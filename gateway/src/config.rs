@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_what_a_browser_sends() {
+    fn an_origin_has_the_form_that_a_browser_sends() {
         for good in ["https://example.org", "http://localhost:8787", "http://127.0.0.1:1"] {
             assert!(good.parse::<Origin>().is_ok(), "{good}");
         }

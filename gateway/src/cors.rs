@@ -47,7 +47,7 @@ pub(crate) fn layer(origins: &[Origin]) -> Option<CorsLayer> {
 /// header need this check: those with a command or a token in the address. A page cannot change
 /// `Sec-Fetch-Site` or `Origin`. Browsers that send neither are older than 2023, and other clients
 /// without them are no browsers.
-pub(crate) fn refuse_foreign(headers: &HeaderMap, allowed: &[Origin]) -> Result<(), Failure> {
+pub(crate) fn refuse_cross_origin(headers: &HeaderMap, allowed: &[Origin]) -> Result<(), Failure> {
     let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
     if matches!(site, Some(b"same-origin" | b"none")) {
         return Ok(());
@@ -56,7 +56,7 @@ pub(crate) fn refuse_foreign(headers: &HeaderMap, allowed: &[Origin]) -> Result<
         Some(origin) => allowed.iter().any(|allowed| allowed.header() == origin),
         None => site.is_none(),
     };
-    if passes { Ok(()) } else { Err(Failure::Foreign) }
+    if passes { Ok(()) } else { Err(Failure::CrossOrigin) }
 }
 
 #[cfg(test)]
@@ -66,13 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_on_another_origin_is_known_by_what_the_browser_says() {
+    fn a_page_on_another_origin_is_recognized_by_its_headers() {
         let allowed = ["https://app.example".parse().unwrap()];
         let passes = |site: &'static str, origin: &'static str| {
             let headers = [(SEC_FETCH_SITE, site), (ORIGIN, origin)].into_iter();
             let headers = headers.filter(|(_, value)| !value.is_empty());
             let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-            refuse_foreign(&headers.collect(), &allowed).is_ok()
+            refuse_cross_origin(&headers.collect(), &allowed).is_ok()
         };
         // Allowed are curl, an address that a user typed, a page of the gateway's own origin, and a
         // page of an allowed origin.

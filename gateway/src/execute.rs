@@ -14,27 +14,27 @@ use serde::Serialize;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
-use crate::arrival::Arrived;
 use crate::auth::Access;
+use crate::backend::{PipelineCommand, weight};
 use crate::clock::now;
-use crate::command::{Malformed, Word, Words, split};
+use crate::command::{MalformedCommand, Word, Words, split};
 use crate::cors;
+use crate::dispatch::Dispatcher;
 use crate::failure::{Failure, json};
 use crate::limits::Admitted;
-use crate::link::{Step, weight};
 use crate::path;
-use crate::policy::{Lane, Refusal};
-use crate::reply::{Answer, ErrorText, Format};
+use crate::policy::{ConnectionKind, Refusal};
+use crate::reply::{CommandResult, ErrorText, Format};
+use crate::request_body::ReceivedRequest;
 use crate::routes::{Context, Shared};
-use crate::scoped::Breach;
+use crate::scoped::ScopeViolation;
 use crate::sync_token::{SYNC_TOKEN, sync_token};
-use crate::turns::Turns;
 
 /// The number of commands of a pipeline to parse before other tasks of this thread run.
 const YIELD_EVERY: usize = 64;
 /// The most words of a command with a scoped token, far more than any call of the library has. A
 /// longer command is refused, and its words are not stored.
-const SCOPED_WORDS_MAX: usize = 4096;
+const MAX_SCOPED_WORDS: usize = 4096;
 
 /// Handles `POST /`: runs one command, and responds with `{"result": …}` or `{"error": …}`.
 pub(crate) async fn command(
@@ -43,15 +43,16 @@ pub(crate) async fn command(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let arrived = Arrived::read(&shared, &admitted, request).await?;
-    shared.limits.commands(&admitted, 1)?;
-    let words = read(&access, arrived.text()?)?.ok_or(Failure::Forbidden(Breach::Call))?;
+    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    shared.limits.count_commands(&admitted, 1)?;
+    let words =
+        parse(&access, received.text()?)?.ok_or(Failure::Forbidden(ScopeViolation::Call))?;
     if let Access::Scoped(scope) = &access {
-        let names = scope.command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
-        shared.limits.weight(&admitted, 1, weight(words.as_slice().len(), names.len()))?;
-        shared.limits.names(&admitted, &names)?;
+        let names = scope.check_command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
+        shared.limits.count_weight(&admitted, 1, weight(words.as_slice().len(), names.len()))?;
+        shared.limits.count_names(&admitted, &names)?;
     }
-    run(&shared, &access, &admitted, &words, &arrived).await
+    run(&shared, &access, &admitted, &words, &received).await
 }
 
 /// Handles paths such as `/set/key/value`: runs one command in the address, and responds as
@@ -65,8 +66,8 @@ pub(crate) async fn path_command(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Response<Body> {
-    let answered = run_path(&shared, &access, &admitted, request).await;
-    let mut response = answered.unwrap_or_else(Failure::into_response);
+    let result = run_path(&shared, &access, &admitted, request).await;
+    let mut response = result.unwrap_or_else(Failure::into_response);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
@@ -80,18 +81,18 @@ async fn run_path(
     // Pages with scoped tokens use the library, which sends no command to this gateway in the
     // address.
     if matches!(access, Access::Scoped(_)) {
-        return Err(Failure::Forbidden(Breach::Path));
+        return Err(Failure::Forbidden(ScopeViolation::Path));
     }
-    cors::refuse_foreign(request.headers(), &shared.origins)?;
+    cors::refuse_cross_origin(request.headers(), &shared.origins)?;
     let uri = request.uri().clone();
     let request = match *request.method() {
         Method::GET | Method::HEAD => request.map(|_| Body::empty()),
         Method::POST | Method::PUT => request,
         _ => return Err(Failure::WrongMethod),
     };
-    let arrived = Arrived::read(shared, admitted, request).await?;
-    let words = path::words(&uri, &arrived.body)?;
-    run(shared, access, admitted, &words, &arrived).await
+    let received = ReceivedRequest::read(shared, admitted, request).await?;
+    let words = path::words(&uri, &received.body)?;
+    run(shared, access, admitted, &words, &received).await
 }
 
 /// Runs a command that its token allows, unless the gateway refuses it with every token.
@@ -100,30 +101,36 @@ async fn run<T: Word + ?Sized>(
     access: &Access,
     admitted: &Admitted,
     words: &Words<'_, T>,
-    arrived: &Arrived,
+    received: &ReceivedRequest,
 ) -> Result<Response<Body>, Failure> {
-    let lane =
-        shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
-    let _waiting = (lane == Lane::Own).then(|| shared.limits.wait(admitted)).transpose()?;
-    let turns = Turns::new(access, admitted, arrived.deadline);
-    let (link, command) = (Arc::clone(&shared.link), words.to_command());
-    let reply = turns.send(lane, async move { link.command(&command, lane).await }).await??;
-    let answer = Answer::Replied(reply, arrived.format);
-    let status = if answer.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    write(status, arrived.format, slice::from_ref(&answer), &answer)
+    let connection = shared
+        .policy
+        .connection(words.as_slice())
+        .map_err(|refusal| Failure::Refused(refusal.text()))?;
+    let _waiting = (connection == ConnectionKind::Dedicated)
+        .then(|| shared.limits.reserve_wait(admitted))
+        .transpose()?;
+    let dispatcher = Dispatcher::new(access, admitted, received.deadline);
+    let (backend, command) = (Arc::clone(&shared.backend), words.to_command());
+    let reply = dispatcher
+        .send(connection, async move { backend.command(&command, connection).await })
+        .await??;
+    let result = CommandResult::Reply(reply, received.format);
+    let status = if result.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
+    write(status, received.format, slice::from_ref(&result), &result)
 }
 
-/// Encodes the replies of Redis: in RESP2 one behind the other, or in JSON.
+/// Encodes the replies of Redis: in RESP2 one after the other, or in JSON.
 fn write(
     status: StatusCode,
     format: Format,
-    answers: &[Answer],
+    results: &[CommandResult],
     in_json: &impl Serialize,
 ) -> Result<Response<Body>, Failure> {
     let mut response = match format {
         Format::Resp2 => {
             let mut bytes = Vec::new();
-            answers.iter().try_for_each(|answer| answer.write_resp2(&mut bytes))?;
+            results.iter().try_for_each(|result| result.write_resp2(&mut bytes))?;
             let mut response = Response::new(Body::from(bytes));
             *response.status_mut() = status;
             let kind = HeaderValue::from_static("application/octet-stream");
@@ -143,12 +150,12 @@ pub(crate) async fn pipeline(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let arrived = Arrived::read(&shared, &admitted, request).await?;
-    let turns = Turns::new(&access, &admitted, arrived.deadline);
-    turns.check()?;
-    let commands = split(arrived.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
-    shared.limits.commands(&admitted, commands.len())?;
-    let mut steps: Vec<Step> = Vec::with_capacity(commands.len());
+    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    let dispatcher = Dispatcher::new(&access, &admitted, received.deadline);
+    dispatcher.check()?;
+    let commands = split(received.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
+    shared.limits.count_commands(&admitted, commands.len())?;
+    let mut to_send: Vec<PipelineCommand> = Vec::with_capacity(commands.len());
     // A refused command is not sent, and has its error at its place in the response.
     let mut refusals: Vec<Option<String>> = Vec::with_capacity(commands.len());
     let mut names = Vec::new();
@@ -156,35 +163,36 @@ pub(crate) async fn pipeline(
         if number % YIELD_EVERY == YIELD_EVERY - 1 {
             yield_now().await;
         }
-        let has_passed = refusals.last().is_some_and(Option::is_none);
-        let follows = has_passed && steps.last().is_some_and(|step| step.lane == Lane::Shared);
-        let words = read(&access, command.get())?;
-        refusals.push(match step(&shared, &access, words, follows, &mut names) {
-            Ok(step) => {
-                steps.push(step);
+        let was_accepted = refusals.last().is_some_and(Option::is_none);
+        let follows = was_accepted
+            && to_send.last().is_some_and(|last| last.connection == ConnectionKind::Shared);
+        let words = parse(&access, command.get())?;
+        refusals.push(match check_command(&shared, &access, words, follows, &mut names) {
+            Ok(checked) => {
+                to_send.push(checked);
                 None
             }
             Err(refusal) => Some(refusal),
         });
     }
-    let total = steps.iter().map(|step| step.weight).sum();
-    shared.limits.weight(&admitted, steps.len(), total)?;
-    shared.limits.names(&admitted, &names)?;
-    let waits = steps.iter().any(|step| step.lane == Lane::Own);
-    let _waiting = waits.then(|| shared.limits.wait(&admitted)).transpose()?;
-    let mut replies = send(&shared, steps, &turns).await?.into_iter();
-    let answers = refusals
+    let total = to_send.iter().map(|command| command.weight).sum();
+    shared.limits.count_weight(&admitted, to_send.len(), total)?;
+    shared.limits.count_names(&admitted, &names)?;
+    let waits = to_send.iter().any(|command| command.connection == ConnectionKind::Dedicated);
+    let _waiting = waits.then(|| shared.limits.reserve_wait(&admitted)).transpose()?;
+    let mut replies = send(&shared, to_send, &dispatcher).await?.into_iter();
+    let results = refusals
         .into_iter()
         .map(|refusal| match refusal {
-            Some(refusal) => Some(Answer::Refused(refusal)),
+            Some(refusal) => Some(CommandResult::Refused(refusal)),
             None => replies.next().map(|reply| match reply {
-                Ok(reply) => Answer::Replied(reply, arrived.format),
-                Err(error) => Answer::Lost(error.into()),
+                Ok(reply) => CommandResult::Reply(reply, received.format),
+                Err(error) => CommandResult::NoReply(error.into()),
             }),
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Failure::BadReply)?;
-    write(StatusCode::OK, arrived.format, &answers, &answers)
+    write(StatusCode::OK, received.format, &results, &results)
 }
 
 /// Handles `POST /multi-exec`: runs all commands or none, and no other client's command between
@@ -199,81 +207,88 @@ pub(crate) async fn multi_exec(
 ) -> Result<Response<Body>, Failure> {
     // The library never sends a transaction, so scoped tokens allow none.
     if matches!(access, Access::Scoped(_)) {
-        return Err(Failure::Forbidden(Breach::Path));
+        return Err(Failure::Forbidden(ScopeViolation::Path));
     }
-    let arrived = Arrived::read(&shared, &admitted, request).await?;
-    let commands = split(arrived.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
+    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    let commands = split(received.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
     let mut queue = Vec::with_capacity(commands.len());
     for command in commands {
         let Some(words) = Words::parse(command.get(), usize::MAX)? else { continue };
-        // Inside a transaction `WAIT` does not wait, so the lane does not matter.
-        shared.policy.lane(words.as_slice()).map_err(|refusal| Failure::Refused(refusal.text()))?;
+        // Inside a transaction `WAIT` does not wait, so the kind of connection does not matter.
+        shared
+            .policy
+            .connection(words.as_slice())
+            .map_err(|refusal| Failure::Refused(refusal.text()))?;
         queue.push(words.to_command());
     }
     if queue.is_empty() {
         return Ok(json(StatusCode::OK, &[(); 0]));
     }
-    let reply = timeout_at(arrived.deadline, shared.link.transaction(queue))
+    let reply = timeout_at(received.deadline, shared.backend.transaction(queue))
         .await
         .map_err(|_| Failure::TimedOut)??;
     match reply {
         Value::Array(replies) => {
             // Upstash responds to a transaction in JSON, whatever format the client requests.
-            let format = match arrived.format {
+            let format = match received.format {
                 Format::Resp2 => Format::Text,
                 format => format,
             };
-            let answers: Vec<_> =
-                replies.into_iter().map(|reply| Answer::Replied(reply, format)).collect();
-            write(StatusCode::OK, format, &answers, &answers)
+            let results: Vec<_> =
+                replies.into_iter().map(|reply| CommandResult::Reply(reply, format)).collect();
+            write(StatusCode::OK, format, &results, &results)
         }
         Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
     }
 }
 
-/// Parses a command; `None` if a scoped token's command has more than [`SCOPED_WORDS_MAX`] words.
-fn read<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Malformed> {
+/// Parses a command; `None` if a scoped token's command has more than [`MAX_SCOPED_WORDS`] words.
+fn parse<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, MalformedCommand> {
     let max = match access {
         Access::Full => usize::MAX,
-        Access::Scoped(_) => SCOPED_WORDS_MAX,
+        Access::Scoped(_) => MAX_SCOPED_WORDS,
     };
     Words::parse(command, max)
 }
 
-/// Checks a command of a pipeline. Returns the step that sends it, or the text of its refusal. Adds
-/// the names that the command uses to `names`.
-fn step(
+/// Checks a command of a pipeline. Returns the command to send, or the text of its refusal.
+/// Adds the names that the command uses to `names`.
+fn check_command(
     shared: &Context,
     access: &Access,
     words: Option<Words<'_>>,
     follows: bool,
     names: &mut Vec<String>,
-) -> Result<Step, String> {
-    let words = words.ok_or_else(|| Breach::Call.text().to_owned())?;
+) -> Result<PipelineCommand, String> {
+    let words = words.ok_or_else(|| ScopeViolation::Call.text().to_owned())?;
     let slice = words.as_slice();
-    let mut its_names = Vec::new();
+    let mut used_names = Vec::new();
     if let Access::Scoped(scope) = access {
-        let looked = if follows { scope.next(slice, now()) } else { scope.command(slice, now()) };
-        its_names = looked.map_err(|breach| breach.text().to_owned())?;
+        let checked = if follows {
+            scope.check_following(slice, now())
+        } else {
+            scope.check_command(slice, now())
+        };
+        used_names = checked.map_err(|violation| violation.text().to_owned())?;
     }
-    let lane = shared.policy.lane(slice).map_err(Refusal::text)?;
-    let weight = weight(slice.len(), its_names.len());
-    names.append(&mut its_names);
-    Ok(Step { command: words.to_command(), lane, weight })
+    let connection = shared.policy.connection(slice).map_err(Refusal::text)?;
+    let weight = weight(slice.len(), used_names.len());
+    names.append(&mut used_names);
+    Ok(PipelineCommand { command: words.to_command(), connection, weight })
 }
 
 /// Sends the commands, and returns the reply of each. If no command has a reply, the whole request
 /// fails.
 async fn send(
     shared: &Context,
-    steps: Vec<Step>,
-    turns: &Turns,
+    commands: Vec<PipelineCommand>,
+    dispatcher: &Dispatcher,
 ) -> Result<Vec<RedisResult<Value>>, Failure> {
-    if steps.is_empty() {
+    if commands.is_empty() {
         return Ok(Vec::new());
     }
-    let replies = shared.link.pipeline(steps, turns).await;
+    let replies = shared.backend.pipeline(commands, dispatcher).await;
     if replies.iter().any(Result::is_ok) {
         return Ok(replies);
     }

@@ -1,4 +1,4 @@
-//! The answers to requests that get no reply of Redis.
+//! The responses to requests that get no reply of Redis.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -8,9 +8,9 @@ use redis::RedisError;
 use serde::Serialize;
 use tracing::debug;
 
-use crate::command::Malformed;
+use crate::command::MalformedCommand;
 use crate::limits::Exceeded;
-use crate::scoped::{Breach, Rejection};
+use crate::scoped::{Rejection, ScopeViolation};
 
 /// The reason why a request gets no reply of Redis.
 ///
@@ -21,10 +21,10 @@ pub(crate) enum Failure {
     /// The command was executed, but its reply cannot be encoded.
     BadReply,
     /// The scoped token does not allow the request. Nothing was sent.
-    Forbidden(Breach),
+    Forbidden(ScopeViolation),
     /// A page on another origin sent the request, in a form for which browsers send no preflight.
     /// Nothing was sent.
-    Foreign,
+    CrossOrigin,
     /// The client, or all clients together, have reached a limit. Nothing was sent.
     Exceeded(Exceeded),
     /// The transfer encoding is not `chunked` alone, so that a proxy could parse the request
@@ -54,7 +54,7 @@ impl Failure {
             Self::BadReply | Self::Unreachable => StatusCode::BAD_GATEWAY,
             Self::Exceeded(Exceeded::Client(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::Exceeded(Exceeded::Gateway(_)) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Forbidden(_) | Self::Foreign => StatusCode::FORBIDDEN,
+            Self::Forbidden(_) | Self::CrossOrigin => StatusCode::FORBIDDEN,
             Self::Framing | Self::Refused(_) => StatusCode::BAD_REQUEST,
             Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
             Self::TimedOut => StatusCode::GATEWAY_TIMEOUT,
@@ -73,10 +73,10 @@ impl Failure {
             Self::Exceeded(Exceeded::Gateway(_)) => {
                 "the gateway has no room for this request at present; see Retry-After"
             }
-            Self::Foreign => {
+            Self::CrossOrigin => {
                 "NOPERM a page on an origin that --allow-origin does not name may not send this"
             }
-            Self::Forbidden(breach) => breach.text(),
+            Self::Forbidden(violation) => violation.text(),
             Self::Framing => "ERR the only transfer encoding is chunked, once",
             Self::Refused(text) => text,
             Self::SlowBody => "ERR the request body did not arrive in time",
@@ -90,8 +90,8 @@ impl Failure {
     }
 }
 
-impl From<Malformed> for Failure {
-    fn from(malformed: Malformed) -> Self {
+impl From<MalformedCommand> for Failure {
+    fn from(malformed: MalformedCommand) -> Self {
         Self::Refused(malformed.text().to_owned())
     }
 }
@@ -132,7 +132,7 @@ pub(crate) struct ErrorBody<'a> {
     pub(crate) error: &'a str,
 }
 
-/// Returns an answer in JSON, or [`Failure::BadReply`] if `body` cannot be encoded.
+/// Returns a response in JSON, or [`Failure::BadReply`] if `body` cannot be encoded.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Body> {
     let Ok(bytes) = serde_json::to_vec(body) else {
         return Failure::BadReply.into_response();

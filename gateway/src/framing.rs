@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// hyper reads `chunked, chunked` and `gzip, chunked` as chunks. A proxy in front of the gateway
 /// that reads them in another way finds the end of the request elsewhere, and bytes that it
 /// forwards as the rest of a body would run as the next request (RFC 9112, 6.1).
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    if is_plain(request.headers()) {
+pub(crate) async fn refuse_ambiguous(request: Request, next: Next) -> Response {
+    if is_unambiguous(request.headers()) {
         return next.run(request).await;
     }
     let mut response = Failure::Framing.into_response();
@@ -22,7 +22,7 @@ pub(crate) async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-fn is_plain(headers: &HeaderMap) -> bool {
+fn is_unambiguous(headers: &HeaderMap) -> bool {
     let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
     let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     encodings.next().is_none_or(is_chunked) && encodings.next().is_none()

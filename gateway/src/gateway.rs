@@ -25,30 +25,29 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::{debug, warn};
 
 use crate::address::Peer;
+use crate::backend::{Backend, Topology};
 use crate::config::{Config, RedisSource};
-use crate::head_timer::HeadTimer;
-use crate::limits::Connections;
-use crate::link::{Link, Target};
+use crate::limits::ConnectionLimits;
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
-use crate::write_timer::WriteTimer;
+use crate::timed_stream::TimedStream;
 
 /// The time that requests in flight have to end when the gateway shuts down.
-const FAREWELL: Duration = Duration::from_secs(5);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, in bytes: many times the longest channel and token.
-const HEAD_MAX: usize = 16 * 1024;
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// The interval between two clean-ups of the records of idle clients.
-const FORGET_EVERY: Duration = Duration::from_secs(10);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(10);
 /// The response on a connection beyond the limits.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
+const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
 /// The most connections beyond the limits that get a response at the same time; the time that each
 /// has for it; and the bytes that are read from each.
-const FAREWELLS: usize = 64;
-const FAREWELL_TIME: Duration = Duration::from_secs(1);
-const FAREWELL_BYTES: u64 = 64 * 1024;
+const MAX_REFUSALS: usize = 64;
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_REFUSAL_BYTES: u64 = 64 * 1024;
 /// How long a client may read no byte of a response, or leave sent bytes unacknowledged, before it
 /// loses its connection.
-const UNREAD: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running gateway. It needs a Tokio runtime. It ends when it is dropped; only
 /// [`shutdown`](Self::shutdown) lets requests in flight finish.
@@ -56,7 +55,7 @@ const UNREAD: Duration = Duration::from_secs(30);
 pub struct Gateway {
     address: SocketAddr,
     stop: DropGuard,
-    listening: JoinHandle<()>,
+    accepting: JoinHandle<()>,
     // The last field, since fields are dropped in this order, and requests need their Redis.
     redis: Option<PrivateRedis>,
 }
@@ -70,28 +69,28 @@ impl Gateway {
     /// If the gateway cannot listen on the address, the URL is not one of Redis, or the private
     /// Redis does not start.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let (target, redis) = match &config.redis {
+        let (topology, redis) = match &config.redis {
             RedisSource::Private => {
                 let redis = PrivateRedis::start().await?;
-                (Target::unix(redis.socket().to_owned()), Some(redis))
+                (Topology::unix(redis.socket().to_owned()), Some(redis))
             }
-            RedisSource::Url(url) => (Target::parse(url), None),
+            RedisSource::Url(url) => (Topology::parse(url), None),
         };
         // The driver's error is dropped, since its text could repeat parts of the URL.
-        let target = target.ok_or(StartError::Url)?;
-        let servers = target.servers();
-        let link = Link::new(target, config.connections);
-        let link = Arc::new(link.map_err(|_| StartError::Url)?);
+        let topology = topology.ok_or(StartError::Url)?;
+        let servers = topology.servers();
+        let backend = Backend::new(topology, config.connections);
+        let backend = Arc::new(backend.map_err(|_| StartError::Url)?);
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
         let stop = CancellationToken::new();
-        let context = Arc::new(Context::new(&config, Arc::clone(&link), stop.clone()));
+        let context = Arc::new(Context::new(&config, Arc::clone(&backend), stop.clone()));
         let router = router(&config, &context);
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(forget_idle(context))));
-        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(link.keep(servers))));
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(remove_idle(context))));
+        drop(tokio::spawn(stop.clone().run_until_cancelled_owned(backend.monitor(servers))));
         let server = Server::new(&config, router);
-        let listening = tokio::spawn(server.listen(listener, stop.clone()));
-        Ok(Self { address, stop: stop.drop_guard(), listening, redis })
+        let accepting = tokio::spawn(server.listen(listener, stop.clone()));
+        Ok(Self { address, stop: stop.drop_guard(), accepting, redis })
     }
 
     /// The address on which the gateway listens, with the port that the system chose if
@@ -118,9 +117,9 @@ impl Gateway {
     /// Shuts the gateway down: stops accepting connections, ends streams, waits at most 5 s for
     /// requests in flight, then ends the private Redis.
     pub async fn shutdown(self) {
-        let Self { stop, listening, redis, .. } = self;
+        let Self { stop, accepting, redis, .. } = self;
         stop.disarm().cancel();
-        let _ = listening.await;
+        let _ = accepting.await;
         if let Some(redis) = redis {
             redis.end().await;
         }
@@ -145,11 +144,11 @@ pub enum StartError {
     Url,
 }
 
-/// Drops the records of idle clients and addresses, every [`FORGET_EVERY`].
-async fn forget_idle(context: Arc<Context>) {
+/// Drops the records of idle clients and addresses, every [`CLEANUP_INTERVAL`].
+async fn remove_idle(context: Arc<Context>) {
     loop {
-        sleep(FORGET_EVERY).await;
-        context.limits.forget_idle();
+        sleep(CLEANUP_INTERVAL).await;
+        context.limits.remove_idle();
     }
 }
 
@@ -157,9 +156,9 @@ async fn forget_idle(context: Arc<Context>) {
 struct Server {
     http: http1::Builder,
     service: TowerToHyperService<Router>,
-    room: Connections,
+    connection_limits: ConnectionLimits,
     /// A permit for each connection beyond the limits that gets a response.
-    farewells: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
     head_time: Duration,
 }
 
@@ -167,11 +166,13 @@ impl Server {
     fn new(config: &Config, router: Router) -> Self {
         let mut http = http1::Builder::new();
         // hyper measures this time from the end of a response to the end of the next head.
-        http.timer(TokioTimer::new()).header_read_timeout(config.idle_time).max_buf_size(HEAD_MAX);
+        http.timer(TokioTimer::new())
+            .header_read_timeout(config.idle_time)
+            .max_buf_size(MAX_HEAD_BYTES);
         let service = TowerToHyperService::new(router);
-        let farewells = Arc::new(Semaphore::new(FAREWELLS));
-        let (room, head_time) = (Connections::new(config), config.head_time);
-        Self { http, service, room, farewells, head_time }
+        let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
+        let (connection_limits, head_time) = (ConnectionLimits::new(config), config.head_time);
+        Self { http, service, connection_limits, refusals, head_time }
     }
 
     async fn listen(self, listener: TcpListener, stop: CancellationToken) {
@@ -188,14 +189,14 @@ impl Server {
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    let Some(connected) = self.room.connect(peer.ip()) else {
+                    let Some(permit) = self.connection_limits.connect(peer.ip()) else {
                         // With a response the client can retry, here or elsewhere, without a
                         // timeout.
-                        if let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned() {
+                        if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
                             connections.spawn(async move {
                                 let _: Result<(), Elapsed> =
-                                    timeout(FAREWELL_TIME, refuse(stream)).await;
-                                drop(farewell);
+                                    timeout(REFUSAL_TIMEOUT, refuse(stream)).await;
+                                drop(refusal);
                             });
                         }
                         continue;
@@ -204,7 +205,7 @@ impl Server {
                     connections.spawn(async move {
                         // An error here concerns this client only.
                         let _ = watched.await;
-                        drop(connected);
+                        drop(permit);
                     });
                 }
                 Err(error) => {
@@ -216,7 +217,7 @@ impl Server {
             }
         }
         drop(listener);
-        if timeout(FAREWELL, graceful.shutdown()).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
             warn!(open = connections.len(), "some requests did not end in time");
         }
         connections.shutdown().await;
@@ -228,39 +229,39 @@ impl Server {
         stream: TcpStream,
         peer: Peer,
     ) -> impl GracefulConnection<Error = hyper::Error> + Send + use<> {
-        tune(&stream);
-        let stream = HeadTimer::new(WriteTimer::new(stream, UNREAD), self.head_time);
-        let (service, progress) = (self.service.clone(), stream.progress());
+        set_socket_options(&stream);
+        let stream = TimedStream::new(stream, self.head_time, WRITE_TIMEOUT);
+        let (service, tracker) = (self.service.clone(), stream.tracker());
         let service = service_fn(move |mut request| {
-            let serving = progress.head();
+            let in_flight = tracker.on_head();
             request.extensions_mut().insert(peer);
-            let answered = service.call(request);
-            async { answered.await.map(|response| response.map(|body| serving.with(body))) }
+            let response = service.call(request);
+            async { response.await.map(|response| response.map(|body| in_flight.track(body))) }
         });
         self.http.serve_connection(TokioIo::new(stream), service)
     }
 }
 
-/// Responds that the gateway has no room for the connection. Reads what the client has sent before
+/// Responds that too many connections are open. Reads what the client has sent before
 /// closing: closing with unread bytes resets the connection, and the client may then lose the
 /// response.
 async fn refuse(mut stream: TcpStream) {
-    if stream.write_all(FULL).await.is_ok() && stream.shutdown().await.is_ok() {
-        let _: io::Result<u64> = copy(&mut stream.take(FAREWELL_BYTES), &mut sink()).await;
+    if stream.write_all(TOO_MANY_CONNECTIONS).await.is_ok() && stream.shutdown().await.is_ok() {
+        let _: io::Result<u64> = copy(&mut stream.take(MAX_REFUSAL_BYTES), &mut sink()).await;
     }
 }
 
 /// Sets the options of a connection: small responses are sent at once, and a client that has
 /// vanished is noticed.
-fn tune(stream: &TcpStream) {
+fn set_socket_options(stream: &TcpStream) {
     let keep_alive = TcpKeepalive::new()
         .with_time(Duration::from_secs(30))
         .with_interval(Duration::from_secs(10));
     let socket = SockRef::from(stream);
-    let tuned = stream.set_nodelay(true).and_then(|()| socket.set_tcp_keepalive(&keep_alive));
+    let result = stream.set_nodelay(true).and_then(|()| socket.set_tcp_keepalive(&keep_alive));
     #[cfg(target_os = "linux")]
-    let tuned = tuned.and_then(|()| socket.set_tcp_user_timeout(Some(UNREAD)));
-    if let Err(error) = tuned {
+    let result = result.and_then(|()| socket.set_tcp_user_timeout(Some(WRITE_TIMEOUT)));
+    if let Err(error) = result {
         debug!(%error, "cannot set the options of a connection");
     }
 }

@@ -7,7 +7,7 @@
 //! use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let tokens = Tokens::new(["a-secret-that-nobody-guesses"])?;
+//! let tokens = Tokens::new(["a-secret-of-256-random-bits"])?;
 //! let gateway = Gateway::start(Config::new(RedisSource::Private, tokens)).await?;
 //! println!("listening on http://{}", gateway.address());
 //! gateway.shutdown().await;
@@ -31,31 +31,31 @@
 //! - no log line, error or debug output contains a token, a key, a channel or an argument.
 
 mod address;
-mod answering;
-mod arrival;
 mod auth;
+mod backend;
 mod clock;
 mod command;
 mod config;
 mod cors;
+mod dispatch;
 mod execute;
 mod failure;
 mod framing;
 mod gateway;
-mod head_timer;
 mod limits;
-mod link;
 mod path;
 mod policy;
 mod private_redis;
 mod reply;
+mod request_body;
+mod request_tracker;
+mod response_body;
 mod routes;
 mod scoped;
 mod subscribe;
 mod sync_token;
+mod timed_stream;
 mod tokens;
-mod turns;
-mod write_timer;
 
 pub use config::{Config, Origin, OriginError, RedisSource};
 pub use edgelatch::protocol::scope::Right;

@@ -45,7 +45,7 @@ async fn run(args: Serve) -> Result<(), Box<dyn std::error::Error>> {
     // Before anything is started, so that a signal never leaves a private Redis running.
     let mut signals = Signals::new()?;
     let (config, fresh_token) = args.into_config()?;
-    open_files::make_room(&config);
+    open_files::raise_limit(&config);
     let mut gateway = select! {
         gateway = Gateway::start(config.clone()) => gateway?,
         () = signals.next() => return Ok(()),

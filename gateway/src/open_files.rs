@@ -13,9 +13,9 @@ const RESERVE: usize = 128;
 /// Raises the limit of this process to the highest that it may set, and logs a warning if the
 /// limits in `config` need more: some clients' connections could then stop the gateway from
 /// accepting other ones.
-pub(crate) fn make_room(config: &Config) {
+pub(crate) fn raise_limit(config: &Config) {
     let needed = needed(config);
-    let limit = raise().unwrap_or(u64::MAX);
+    let limit = raise_to_maximum().unwrap_or(u64::MAX);
     if needed > limit {
         warn!(
             "this process may have {limit} files open, and its limits need {needed}: raise the limit \
@@ -36,7 +36,7 @@ fn needed(config: &Config) -> u64 {
 }
 
 /// Raises the limit, and returns the new one; `None` if there is no limit.
-fn raise() -> Option<u64> {
+fn raise_to_maximum() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: maximum, maximum };
     match setrlimit(Resource::Nofile, raised).map_err(io::Error::from) {

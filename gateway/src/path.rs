@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use axum::http::Uri;
 use percent_encoding::percent_decode_str;
 
-use crate::command::{Malformed, Words};
+use crate::command::{MalformedCommand, Words};
 
 /// The query parameter with the token. It is never part of the command.
 const TOKEN: &[u8] = b"_token";
@@ -15,7 +15,7 @@ const TOKEN: &[u8] = b"_token";
 ///
 /// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an
 /// empty word; segments, parameters and the body may be any bytes.
-pub(crate) fn words<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Words<'a, [u8]>, Malformed> {
+pub(crate) fn words<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Words<'a, [u8]>, MalformedCommand> {
     let path = uri.path();
     let segments = path.strip_prefix('/').unwrap_or(path).split('/').map(decoded);
     let value = (!body.is_empty()).then_some(Cow::Borrowed(body));
@@ -96,7 +96,7 @@ mod tests {
     fn a_command_without_a_name_is_none() {
         for address in ["/", "//set/k/v", "/?set=k"] {
             let uri = address.parse().unwrap();
-            assert_eq!(words(&uri, b"PING").unwrap_err(), Malformed::NoName, "{address}");
+            assert_eq!(words(&uri, b"PING").unwrap_err(), MalformedCommand::NoName, "{address}");
         }
     }
 }

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use crate::command::{Word, bytes};
 
-/// The connection that an allowed command runs on.
+/// The kind of connection that an allowed command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum ConnectionKind {
     /// A connection of its own, since the command makes its connection wait.
-    Own,
+    Dedicated,
     /// A connection that all requests share.
     Shared,
 }
@@ -53,7 +53,7 @@ impl FromStr for AllowedCommand {
     type Err = AllowedCommandError;
 
     fn from_str(text: &str) -> Result<Self, AllowedCommandError> {
-        let known = DANGEROUS.iter().find(|known| known.eq_ignore_ascii_case(text.trim()));
+        let known = RESTRICTED.iter().find(|known| known.eq_ignore_ascii_case(text.trim()));
         known.copied().map(Self).ok_or(AllowedCommandError)
     }
 }
@@ -71,34 +71,37 @@ pub struct AllowedCommandError;
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     request_time: Duration,
-    /// The commands of [`DANGEROUS`] that the operator has not allowed.
-    dangerous: Vec<&'static str>,
+    /// The commands of [`RESTRICTED`] that the operator has not allowed.
+    restricted: Vec<&'static str>,
 }
 
 impl Policy {
     pub(crate) fn new(request_time: Duration, allowed: &[AllowedCommand]) -> Self {
         let is_allowed = |name: &&str| allowed.iter().any(|AllowedCommand(known)| known == name);
-        let dangerous = DANGEROUS.iter().copied().filter(|name| !is_allowed(name)).collect();
-        Self { request_time, dangerous }
+        let restricted = RESTRICTED.iter().copied().filter(|name| !is_allowed(name)).collect();
+        Self { request_time, restricted }
     }
 
-    /// Returns the connection for a command, or why it is refused. Decides by its name and, for a
-    /// few commands, by its options. `args` begins with the name.
-    pub(crate) fn lane<T: Word + ?Sized>(&self, args: &[Cow<'_, T>]) -> Result<Lane, Refusal> {
-        let Some((name, rest)) = args.split_first() else { return Ok(Lane::Shared) };
+    /// Returns the kind of connection for a command, or why it is refused. Decides by its name and,
+    /// for a few commands, by its options. `args` begins with the name.
+    pub(crate) fn connection<T: Word + ?Sized>(
+        &self,
+        args: &[Cow<'_, T>],
+    ) -> Result<ConnectionKind, Refusal> {
+        let Some((name, rest)) = args.split_first() else { return Ok(ConnectionKind::Shared) };
         // Redis itself spells a subcommand `CONFIG|GET`: the name is the part before `|`.
         let name = bytes::<T>(name).split(|byte| *byte == b'|').next().unwrap_or_default();
         let is_named = |command: &str| name.eq_ignore_ascii_case(command.as_bytes());
         if let Some(refused) = REFUSED.iter().find(|refused| is_named(refused)) {
             return Err(Refusal::Command(refused));
         }
-        let is_called = |called: &&&str| {
+        let is_restricted_call = |called: &&&str| {
             let (command, part) = called.split_once(' ').unwrap_or((called, ""));
             is_named(command)
                 && (part.is_empty() || rest.first().is_some_and(|word| is::<T>(word, part)))
         };
-        if let Some(dangerous) = self.dangerous.iter().find(is_called) {
-            return Err(Refusal::Command(dangerous));
+        if let Some(restricted) = self.restricted.iter().find(is_restricted_call) {
+            return Err(Refusal::Command(restricted));
         }
         if is_named("SCRIPT") && rest.first().is_some_and(|word| is::<T>(word, "DEBUG")) {
             return Err(Refusal::ScriptDebug);
@@ -116,14 +119,14 @@ impl Policy {
         } else if is_named("WAITAOF") {
             rest.get(2)
         } else {
-            return Ok(Lane::Shared);
+            return Ok(ConnectionKind::Shared);
         };
         // Redis itself refuses a `WAIT` with too few arguments.
         match bound {
             Some(bound) if !is_bounded(bytes::<T>(bound), self.request_time) => {
                 Err(Refusal::UnboundedWait)
             }
-            _ => Ok(Lane::Own),
+            _ => Ok(ConnectionKind::Dedicated),
         }
     }
 }
@@ -209,7 +212,7 @@ const REFUSED: &[&str] = &[
 
 /// Commands that the operator may allow, each as its name, or as the names of command and
 /// subcommand.
-const DANGEROUS: &[&str] = &[
+const RESTRICTED: &[&str] = &[
     "FLUSHALL",
     "FLUSHDB",
     "FUNCTION DELETE",
@@ -224,59 +227,65 @@ const DANGEROUS: &[&str] = &[
 mod tests {
     use super::*;
 
-    fn decide(words: &[&'static str]) -> Result<Lane, Refusal> {
-        decide_with(&[], words)
+    fn connection_of(words: &[&'static str]) -> Result<ConnectionKind, Refusal> {
+        connection_with(&[], words)
     }
 
-    fn decide_with(allowed: &[&str], words: &[&'static str]) -> Result<Lane, Refusal> {
+    fn connection_with(
+        allowed: &[&str],
+        words: &[&'static str],
+    ) -> Result<ConnectionKind, Refusal> {
         let allowed: Vec<_> = allowed.iter().map(|name| name.parse().unwrap()).collect();
         let args: Vec<_> = words.iter().copied().map(Cow::Borrowed).collect();
-        Policy::new(Duration::from_secs(10), &allowed).lane(&args)
+        Policy::new(Duration::from_secs(10), &allowed).connection(&args)
     }
 
     #[test]
-    fn what_is_dangerous_is_refused_until_it_is_allowed() {
-        assert_eq!(decide(&["flushall", "ASYNC"]), Err(Refusal::Command("FLUSHALL")));
-        assert_eq!(decide(&["Script", "Flush"]), Err(Refusal::Command("SCRIPT FLUSH")));
-        assert_eq!(decide(&["FUNCTION", "kill"]), Err(Refusal::Command("FUNCTION KILL")));
-        assert_eq!(decide(&["FUNCTION", "LIST"]), Ok(Lane::Shared));
-        assert_eq!(decide_with(&["flushall"], &["FLUSHALL"]), Ok(Lane::Shared));
-        assert!(decide_with(&["flushall"], &["FLUSHDB"]).is_err());
-        assert_eq!(decide_with(&["script flush"], &["SCRIPT", "FLUSH"]), Ok(Lane::Shared));
-        assert!(decide_with(&["script flush"], &["SCRIPT", "DEBUG"]).is_err());
+    fn a_restricted_command_is_refused_until_it_is_allowed() {
+        assert_eq!(connection_of(&["flushall", "ASYNC"]), Err(Refusal::Command("FLUSHALL")));
+        assert_eq!(connection_of(&["Script", "Flush"]), Err(Refusal::Command("SCRIPT FLUSH")));
+        assert_eq!(connection_of(&["FUNCTION", "kill"]), Err(Refusal::Command("FUNCTION KILL")));
+        assert_eq!(connection_of(&["FUNCTION", "LIST"]), Ok(ConnectionKind::Shared));
+        assert_eq!(connection_with(&["flushall"], &["FLUSHALL"]), Ok(ConnectionKind::Shared));
+        assert!(connection_with(&["flushall"], &["FLUSHDB"]).is_err());
+        assert_eq!(
+            connection_with(&["script flush"], &["SCRIPT", "FLUSH"]),
+            Ok(ConnectionKind::Shared)
+        );
+        assert!(connection_with(&["script flush"], &["SCRIPT", "DEBUG"]).is_err());
         for never in ["", "CONFIG", "BLPOP", "SCRIPT", "SCRIPT DEBUG", "SHUTDOWN"] {
             assert_eq!(never.parse::<AllowedCommand>(), Err(AllowedCommandError), "{never}");
         }
     }
 
     #[test]
-    fn what_blocks_or_changes_the_connection_is_refused_in_any_spelling() {
-        assert_eq!(decide(&["blpop", "k", "0"]), Err(Refusal::Command("BLPOP")));
-        assert_eq!(decide(&["Config|Get", "*"]), Err(Refusal::Command("CONFIG")));
-        assert_eq!(decide(&["script", "debug", "yes"]), Err(Refusal::ScriptDebug));
-        assert_eq!(decide(&["script", "load", "return 1"]), Ok(Lane::Shared));
-        assert_eq!(decide(&["SET", "BLPOP", "SUBSCRIBE"]), Ok(Lane::Shared));
+    fn a_command_that_blocks_or_changes_its_connection_is_refused_in_any_spelling() {
+        assert_eq!(connection_of(&["blpop", "k", "0"]), Err(Refusal::Command("BLPOP")));
+        assert_eq!(connection_of(&["Config|Get", "*"]), Err(Refusal::Command("CONFIG")));
+        assert_eq!(connection_of(&["script", "debug", "yes"]), Err(Refusal::ScriptDebug));
+        assert_eq!(connection_of(&["script", "load", "return 1"]), Ok(ConnectionKind::Shared));
+        assert_eq!(connection_of(&["SET", "BLPOP", "SUBSCRIBE"]), Ok(ConnectionKind::Shared));
     }
 
     #[test]
-    fn a_stream_is_read_without_blocking_only() {
+    fn a_blocking_read_of_a_stream_is_refused() {
         let read = ["XREAD", "COUNT", "1", "STREAMS", "BLOCK", "0"];
-        assert_eq!(decide(&read), Ok(Lane::Shared));
+        assert_eq!(connection_of(&read), Ok(ConnectionKind::Shared));
         let group = ["XREADGROUP", "GROUP", "BLOCK", "BLOCK", "STREAMS", "s", ">"];
-        assert_eq!(decide(&group), Ok(Lane::Shared));
+        assert_eq!(connection_of(&group), Ok(ConnectionKind::Shared));
         let blocking = ["XREAD", "COUNT", "1", "block", "5", "STREAMS", "s", "0"];
-        assert_eq!(decide(&blocking), Err(Refusal::Command("XREAD BLOCK")));
+        assert_eq!(connection_of(&blocking), Err(Refusal::Command("XREAD BLOCK")));
         let blocking = ["XREADGROUP", "GROUP", "g", "c", "BLOCK", "5", "STREAMS", "s", ">"];
-        assert_eq!(decide(&blocking), Err(Refusal::Command("XREADGROUP BLOCK")));
+        assert_eq!(connection_of(&blocking), Err(Refusal::Command("XREADGROUP BLOCK")));
     }
 
     #[test]
-    fn a_wait_needs_a_bound_and_goes_its_own_way() {
-        assert_eq!(decide(&["WAIT", "1", "10000"]), Ok(Lane::Own));
-        assert_eq!(decide(&["waitaof", "1", "0", "1"]), Ok(Lane::Own));
-        assert_eq!(decide(&["WAIT", "1"]), Ok(Lane::Own));
+    fn a_wait_needs_a_bound_and_gets_a_dedicated_connection() {
+        assert_eq!(connection_of(&["WAIT", "1", "10000"]), Ok(ConnectionKind::Dedicated));
+        assert_eq!(connection_of(&["waitaof", "1", "0", "1"]), Ok(ConnectionKind::Dedicated));
+        assert_eq!(connection_of(&["WAIT", "1"]), Ok(ConnectionKind::Dedicated));
         for endless in ["0", "10001", "-1", "x"] {
-            assert_eq!(decide(&["WAIT", "1", endless]), Err(Refusal::UnboundedWait));
+            assert_eq!(connection_of(&["WAIT", "1", endless]), Err(Refusal::UnboundedWait));
         }
     }
 }

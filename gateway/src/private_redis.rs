@@ -13,19 +13,20 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 /// How long a new `redis-server` may take until it replies.
-const START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The interval between two attempts to get a reply.
-const ASK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The script of the warden: waits for the end of its input, which the gateway holds open.
-const WARDEN: &str = r#"read _; kill -KILL "$1"; rm -rf "$2""#;
+/// The script of the watchdog: waits for the end of its input, which the gateway holds open.
+const WATCHDOG: &str = r#"read _; kill -KILL "$1"; rm -rf "$2""#;
 
 /// A `redis-server` on a socket in a folder that only this user can open. It stores no data on
 /// disk. Dropping it kills the process and removes the folder.
 #[derive(Debug)]
 pub(crate) struct PrivateRedis {
-    // Fields are dropped in this order: the warden must end before the process that it would kill.
-    warden: Option<Child>,
+    // Fields are dropped in this order: the watchdog must end before the process that it would
+    // kill.
+    watchdog: Option<Child>,
     child: Child,
     socket: PathBuf,
     folder: TempDir,
@@ -57,9 +58,9 @@ impl PrivateRedis {
             .kill_on_drop(true)
             .spawn()
             .map_err(PrivateRedisError::Spawn)?;
-        let mut redis = Self { warden: None, child, socket, folder };
-        redis.warden = Some(redis.set_warden().map_err(PrivateRedisError::Spawn)?);
-        match timeout(START, redis.answers()).await {
+        let mut redis = Self { watchdog: None, child, socket, folder };
+        redis.watchdog = Some(redis.start_watchdog().map_err(PrivateRedisError::Spawn)?);
+        match timeout(START_TIMEOUT, redis.wait_until_ready()).await {
             Ok(Ok(())) => Ok(redis),
             Ok(Err(_)) | Err(_) => Err(PrivateRedisError::Silent(redis.log())),
         }
@@ -77,18 +78,18 @@ impl PrivateRedis {
 
     /// Ends the process and removes the folder.
     pub(crate) async fn end(mut self) {
-        if let Some(warden) = &mut self.warden {
-            let _ = warden.kill().await;
+        if let Some(watchdog) = &mut self.watchdog {
+            let _ = watchdog.kill().await;
         }
         let _ = self.child.kill().await;
         let _ = self.folder.close();
     }
 
     /// Starts a second process that ends Redis if the gateway is killed.
-    fn set_warden(&self) -> io::Result<Child> {
+    fn start_watchdog(&self) -> io::Result<Child> {
         let id = self.child.id().ok_or_else(|| io::Error::other("redis-server has ended"))?;
         Command::new("sh")
-            .args(["-c", WARDEN, "sh"])
+            .args(["-c", WATCHDOG, "sh"])
             .arg(id.to_string())
             .arg(self.folder.path())
             .stdin(Stdio::piped())
@@ -100,7 +101,7 @@ impl PrivateRedis {
     }
 
     /// Waits until Redis replies. Returns an error if the process has ended.
-    async fn answers(&mut self) -> io::Result<()> {
+    async fn wait_until_ready(&mut self) -> io::Result<()> {
         let client = Client::open(ConnectionAddr::Unix(self.socket.clone()));
         let client = client.map_err(io::Error::other)?;
         loop {
@@ -113,7 +114,7 @@ impl PrivateRedis {
             if let Some(status) = self.child.try_wait()? {
                 return Err(io::Error::other(status.to_string()));
             }
-            sleep(ASK_EVERY).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -131,7 +132,7 @@ pub enum PrivateRedisError {
     #[error("no temporary folder for the private Redis: {0}")]
     Folder(#[source] io::Error),
     /// It does not reply, or has ended. Contains the last line of its log.
-    #[error("the private Redis does not answer; its last words: {0}")]
+    #[error("the private Redis does not reply; last line of its log: {0}")]
     Silent(String),
     /// `redis-server` could not be started; most likely it is not installed.
     #[error("redis-server cannot be run (is it installed?): {0}")]

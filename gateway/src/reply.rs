@@ -46,30 +46,30 @@ impl Format {
     }
 }
 
-/// The answer to one command: `{"result": …}` or `{"error": "…"}`.
-pub(crate) enum Answer {
+/// The result to one command: `{"result": …}` or `{"error": "…"}`.
+pub(crate) enum CommandResult {
     /// No reply, while other commands of the pipeline have one. The command may have been executed.
-    Lost(Failure),
+    NoReply(Failure),
     /// The gateway refused the command, and did not send it.
     Refused(String),
     /// The reply of Redis, which may be an error.
-    Replied(Value, Format),
+    Reply(Value, Format),
 }
 
-impl Answer {
+impl CommandResult {
     /// Whether Redis executed the command without an error.
     pub(crate) fn is_result(&self) -> bool {
-        matches!(self, Self::Replied(value, _) if !matches!(value, Value::ServerError(_)))
+        matches!(self, Self::Reply(value, _) if !matches!(value, Value::ServerError(_)))
     }
 }
 
-impl Answer {
-    /// Appends the answer in RESP2.
+impl CommandResult {
+    /// Appends the result in RESP2.
     pub(crate) fn write_resp2(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let error = match self {
-            Self::Lost(failure) => failure.text(),
+            Self::NoReply(failure) => failure.text(),
             Self::Refused(text) => text,
-            Self::Replied(value, _) => return write_resp2(value, out),
+            Self::Reply(value, _) => return write_resp2(value, out),
         };
         out.extend_from_slice(format!("-{error}\r\n").as_bytes());
         Ok(())
@@ -109,16 +109,16 @@ fn write_bulk_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-impl Serialize for Answer {
+impl Serialize for CommandResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         match self {
-            Self::Lost(failure) => map.serialize_entry("error", failure.text())?,
+            Self::NoReply(failure) => map.serialize_entry("error", failure.text())?,
             Self::Refused(text) => map.serialize_entry("error", text)?,
-            Self::Replied(Value::ServerError(error), _) => {
+            Self::Reply(Value::ServerError(error), _) => {
                 map.serialize_entry("error", &ErrorText(error))?;
             }
-            Self::Replied(value, format) => {
+            Self::Reply(value, format) => {
                 map.serialize_entry("result", &Encoded { value, format: *format })?;
             }
         }
@@ -197,7 +197,7 @@ mod tests {
 
     fn json(wire: &[u8], format: Format) -> String {
         let value = parse_redis_value(wire).unwrap();
-        serde_json::to_string(&Answer::Replied(value, format)).unwrap()
+        serde_json::to_string(&CommandResult::Reply(value, format)).unwrap()
     }
 
     #[test]
@@ -222,18 +222,18 @@ mod tests {
     }
 
     #[test]
-    fn in_resp2_a_reply_is_what_redis_sent() {
+    fn a_resp2_reply_has_the_bytes_that_redis_sent() {
         let wire: &[u8] = b"*6\r\n$2\r\n\xff\xfe\r\n:-7\r\n+OK\r\n$-1\r\n*2\r\n+PONG\r\n$0\r\n\r\n-ERR no  more \r\n";
         let mut out = Vec::new();
         let value = parse_redis_value(wire).unwrap();
-        Answer::Replied(value, Format::Resp2).write_resp2(&mut out).unwrap();
+        CommandResult::Reply(value, Format::Resp2).write_resp2(&mut out).unwrap();
         assert_eq!(out, wire);
-        Answer::Refused("ERR refused".to_owned()).write_resp2(&mut out).unwrap();
+        CommandResult::Refused("ERR refused".to_owned()).write_resp2(&mut out).unwrap();
         assert_eq!(out.strip_prefix(wire).unwrap(), b"-ERR refused\r\n");
     }
 
     #[test]
-    fn the_format_is_what_the_headers_name() {
+    fn the_headers_choose_the_format() {
         let format = |encoding: &'static str, format: &'static str| {
             let headers = [("upstash-encoding", encoding), ("upstash-response-format", format)];
             let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());

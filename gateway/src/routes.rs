@@ -13,14 +13,14 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::address::{Peer, network};
-use crate::auth::{count_preflights, guard};
+use crate::auth::{authenticate, count_preflights};
+use crate::backend::Backend;
 use crate::config::{Config, Origin};
 use crate::cors;
 use crate::execute::{command, multi_exec, path_command, pipeline};
 use crate::failure::{Failure, json};
 use crate::framing;
 use crate::limits::Limits;
-use crate::link::Link;
 use crate::policy::Policy;
 use crate::scoped::ScopeKeys;
 use crate::subscribe::{psubscribe, ssubscribe, subscribe};
@@ -32,7 +32,7 @@ pub(crate) type Shared = Arc<Context>;
 pub(crate) struct Context {
     pub(crate) keep_alive: Duration,
     pub(crate) limits: Limits,
-    pub(crate) link: Arc<Link>,
+    pub(crate) backend: Arc<Backend>,
     pub(crate) origins: Vec<Origin>,
     pub(crate) pipeline_limit: usize,
     pub(crate) policy: Policy,
@@ -46,11 +46,11 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub(crate) fn new(config: &Config, link: Arc<Link>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(config: &Config, backend: Arc<Backend>, stop: CancellationToken) -> Self {
         Self {
             keep_alive: config.keep_alive,
             limits: Limits::new(config),
-            link,
+            backend,
             origins: config.origins.clone(),
             pipeline_limit: config.pipeline_limit,
             policy: Policy::new(config.request_time, &config.allowed),
@@ -65,7 +65,7 @@ impl Context {
 }
 
 pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
-    let guarded = Router::new()
+    let authenticated = Router::new()
         .route("/", post(command))
         .route("/pipeline", post(pipeline))
         .route("/multi-exec", post(multi_exec))
@@ -75,10 +75,10 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
         .route("/ssubscribe/{*channel}", get(ssubscribe).post(ssubscribe))
         .fallback(path_command)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::clone(shared), guard));
+        .layer(from_fn_with_state(Arc::clone(shared), authenticate));
     let router = Router::new()
         .route("/healthz", get(health).fallback(wrong_method))
-        .merge(guarded)
+        .merge(authenticated)
         .with_state(Arc::clone(shared));
     let router = match cors::layer(&config.origins) {
         Some(layer) => router.layer(layer),
@@ -86,7 +86,7 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
     };
     router
         .layer(from_fn_with_state(Arc::clone(shared), count_preflights))
-        .layer(from_fn(framing::guard))
+        .layer(from_fn(framing::refuse_ambiguous))
 }
 
 /// Reports to a supervisor whether Redis replies. Needs no token and reports nothing else.
@@ -95,8 +95,8 @@ async fn health(
     Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Failure> {
-    shared.limits.health_check(network(peer.client(&headers, shared.trusted_proxies)))?;
-    let ok = shared.link.is_alive().await;
+    shared.limits.count_health_check(network(peer.client(&headers, shared.trusted_proxies)))?;
+    let ok = shared.backend.is_alive().await;
     let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(json(status, &Health { ok }))
 }

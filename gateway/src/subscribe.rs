@@ -19,17 +19,17 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Access;
+use crate::backend::{MessageStream, Topic};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::limits::Admitted;
-use crate::link::{Messages, Topic};
 use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
-use crate::scoped::Breach;
+use crate::scoped::ScopeViolation;
 
 /// The most events queued for a client that reads slowly. The stream of a client that falls further
 /// behind ends, which bounds the gateway's memory; every client must handle a lost stream anyway.
-const BACKLOG: usize = 256;
+const MAX_QUEUED_EVENTS: usize = 256;
 
 /// Handles `/subscribe/<channel>`. Sends `subscribe,<channel>,1`, then
 /// `message,<channel>,<payload>` for each message.
@@ -105,21 +105,21 @@ fn name(path: Result<Path<String>, PathRejection>) -> Result<String, Failure> {
 
 /// Returns when the stream's token expires, `None` for a full token, or why the token does not
 /// allow the stream.
-fn ends(access: &Access, topic: &Topic) -> Result<Option<SystemTime>, Failure> {
+fn expiry(access: &Access, topic: &Topic) -> Result<Option<SystemTime>, Failure> {
     let Access::Scoped(scope) = access else { return Ok(None) };
-    let looked = match topic {
-        Topic::Channel(channel) | Topic::Shard(channel) => scope.channel(channel),
+    let checked = match topic {
+        Topic::Channel(channel) | Topic::Shard(channel) => scope.check_channel(channel),
         // Redis counts a subscriber of a pattern as a listener of every matching channel, also of
         // other names.
-        Topic::Pattern(_) => Err(Breach::Path),
+        Topic::Pattern(_) => Err(ScopeViolation::Path),
     };
-    looked.map(|()| Some(scope.ends())).map_err(Failure::Forbidden)
+    checked.map(|()| Some(scope.expires_at())).map_err(Failure::Forbidden)
 }
 
 /// Waits until that time; never returns for `None`.
-async fn ended(ends: Option<SystemTime>) {
-    match ends {
-        Some(ends) => sleep(ends.duration_since(now()).unwrap_or_default()).await,
+async fn expired(expires_at: Option<SystemTime>) {
+    match expires_at {
+        Some(expires_at) => sleep(expires_at.duration_since(now()).unwrap_or_default()).await,
         None => pending().await,
     }
 }
@@ -132,23 +132,23 @@ async fn open(
     admitted: &Admitted,
     topic: Topic,
 ) -> Result<Response, Failure> {
-    let ends = ends(access, &topic)?;
-    let room = shared.limits.stream(admitted)?;
-    let subscribing = shared.link.subscribe(&topic);
+    let expiry = expiry(access, &topic)?;
+    let permit = shared.limits.reserve_stream(admitted)?;
+    let subscribing = shared.backend.subscribe(&topic);
     let messages = timeout(shared.request_time, subscribing)
         .await
         .map_err(|_| Failure::TimedOut)??
         .map_err(|error| Failure::Refused(ErrorText(&error).to_string()))?;
-    let (sender, receiver) = channel(BACKLOG);
+    let (sender, receiver) = channel(MAX_QUEUED_EVENTS);
     let first = stream::iter([acknowledgement(&topic)]);
     let stop = shared.stop.clone();
     tokio::spawn(async move {
         select! {
-            () = pass_on(&topic, messages, &sender, &stop) => {}
-            () = ended(ends) => {}
+            () = forward(&topic, messages, &sender, &stop) => {}
+            () = expired(expiry) => {}
         }
         // The stream counts until its connection to Redis is closed.
-        drop(room);
+        drop(permit);
     });
     let rest = stream::unfold(receiver, |mut receiver| async move {
         receiver.recv().await.map(|event| (event, receiver))
@@ -163,9 +163,9 @@ async fn open(
 
 /// Forwards messages until the client leaves, the connection to Redis ends, the gateway shuts down,
 /// or the backlog is full.
-async fn pass_on(
+async fn forward(
     topic: &Topic,
-    mut messages: Messages,
+    mut messages: MessageStream,
     events: &Sender<Event>,
     stop: &CancellationToken,
 ) {

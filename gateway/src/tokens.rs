@@ -8,7 +8,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 /// The least length of a token, in characters. Sixteen random letters and digits have 95 bits, far
 /// more than can be tried over a network.
-const TOKEN_CHARS_MIN: usize = 16;
+const MIN_TOKEN_CHARS: usize = 16;
 
 /// The bearer tokens with full access that a gateway accepts: at least one, each of 16 or more
 /// visible ASCII characters.
@@ -37,7 +37,7 @@ impl Tokens {
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(TokenError::NotVisibleAscii);
             }
-            if token.len() < TOKEN_CHARS_MIN {
+            if token.len() < MIN_TOKEN_CHARS {
                 return Err(TokenError::Short);
             }
             kept.push(token.to_owned());
@@ -62,7 +62,7 @@ impl Tokens {
     /// Takes the same time for a wrong token as for a right one of the same length, and compares it
     /// with all tokens, so that the time of a response shows nothing about how much of a guess was
     /// right.
-    pub(crate) fn admit(&self, candidate: &[u8]) -> bool {
+    pub(crate) fn contains(&self, candidate: &[u8]) -> bool {
         let found = self
             .0
             .iter()
@@ -104,12 +104,12 @@ mod tests {
         let (first, second) = ("the-first-of-two", "the-second-of-two");
         let tokens = Tokens::new([first, " the-second-of-two\n", ""]).unwrap();
         for token in [first, second] {
-            assert!(tokens.admit(token.as_bytes()));
+            assert!(tokens.contains(token.as_bytes()));
         }
         for wrong in ["", "the-first-of-tw", "the-first-of-two ", "The-first-of-two"] {
-            assert!(!tokens.admit(wrong.as_bytes()));
+            assert!(!tokens.contains(wrong.as_bytes()));
         }
-        assert!(!tokens.admit([first, second].concat().as_bytes()));
+        assert!(!tokens.contains([first, second].concat().as_bytes()));
     }
 
     #[test]
@@ -122,14 +122,14 @@ mod tests {
     fn a_token_that_could_be_guessed_is_refused() {
         assert_eq!(Tokens::new(["x".repeat(15)]).unwrap_err(), TokenError::Short);
         let long_enough = "x".repeat(16);
-        assert!(Tokens::new([long_enough.as_str()]).unwrap().admit(long_enough.as_bytes()));
+        assert!(Tokens::new([long_enough.as_str()]).unwrap().contains(long_enough.as_bytes()));
         assert_eq!(Tokens::new([long_enough.as_str(), "short"]).unwrap_err(), TokenError::Short);
     }
 
     #[test]
     fn debug_output_hides_the_text() {
         let (tokens, text) = Tokens::random().unwrap();
-        assert!(text.len() >= 40 && tokens.admit(text.as_bytes()));
+        assert!(text.len() >= 40 && tokens.contains(text.as_bytes()));
         assert_eq!(format!("{tokens:?}"), "Tokens(1 hidden)");
     }
 }

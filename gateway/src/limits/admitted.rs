@@ -45,8 +45,8 @@ impl Admitted {
 
     /// Returns the semaphore that a request with a scoped token acquires before it sends to Redis;
     /// `None` for full tokens.
-    pub(crate) fn turn(&self) -> Option<Arc<Semaphore>> {
+    pub(crate) fn send_permit(&self) -> Option<Arc<Semaphore>> {
         let Counted { shares: [client, _], .. } = self.0.as_ref()?;
-        Some(Arc::clone(&client.turn))
+        Some(Arc::clone(&client.send_permit))
     }
 }

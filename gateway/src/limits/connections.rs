@@ -10,7 +10,7 @@ use crate::address::network;
 use crate::config::Config;
 
 /// The limits, and the numbers of open connections.
-pub(crate) struct Connections {
+pub(crate) struct ConnectionLimits {
     max: usize,
     max_per_address: usize,
     open: Arc<Mutex<Open>>,
@@ -24,12 +24,12 @@ struct Open {
 }
 
 /// An admitted connection. It counts against the limits until this is dropped.
-pub(crate) struct Connected {
+pub(crate) struct ConnectionPermit {
     open: Arc<Mutex<Open>>,
     address: IpAddr,
 }
 
-impl Connections {
+impl ConnectionLimits {
     pub(crate) fn new(config: &Config) -> Self {
         let max = config.connection_limit;
         // Trusted proxies may have all connections, since each forwards for many addresses.
@@ -39,7 +39,7 @@ impl Connections {
     }
 
     /// Admits a connection of this address; `None` if a limit is reached.
-    pub(crate) fn connect(&self, peer: IpAddr) -> Option<Connected> {
+    pub(crate) fn connect(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let address = network(peer);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let number = open.addresses.get(&address).copied().unwrap_or(0);
@@ -48,11 +48,11 @@ impl Connections {
         }
         open.all += 1;
         open.addresses.insert(address, number + 1);
-        Some(Connected { open: Arc::clone(&self.open), address })
+        Some(ConnectionPermit { open: Arc::clone(&self.open), address })
     }
 }
 
-impl Drop for Connected {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.all -= 1;
@@ -71,12 +71,12 @@ mod tests {
     use crate::config::RedisSource;
     use crate::tokens::Tokens;
 
-    fn connections(set: impl FnOnce(&mut Config)) -> Connections {
+    fn connections(set: impl FnOnce(&mut Config)) -> ConnectionLimits {
         let tokens = Tokens::new(["token-of-sixteen-characters"]).unwrap();
         let mut config = Config::new(RedisSource::Private, tokens);
         (config.connection_limit, config.address_connections) = (3, 2);
         set(&mut config);
-        Connections::new(&config)
+        ConnectionLimits::new(&config)
     }
 
     fn address(text: &str) -> IpAddr {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_connections_and_all_have_theirs() {
+    fn connections_are_limited_per_address_and_in_all() {
         let connections = connections(|_| ());
         let connect = |text: &str| connections.connect(address(text));
         let first = connect("2001:db8::1").unwrap();

@@ -22,12 +22,12 @@ use tokio::time::Instant;
 
 use self::admitted::Counted;
 pub(crate) use self::admitted::{Admitted, ClientKey, Source};
-pub(crate) use self::connections::Connections;
+pub(crate) use self::connections::ConnectionLimits;
 use self::names::Names;
-pub(crate) use self::pool::Room;
-use self::pool::{Pool, take};
+pub(crate) use self::pool::PoolPermit;
+use self::pool::{Pool, try_acquire_both};
 use self::rate::Rate;
-use self::shares::{Shares, Sizes};
+use self::shares::{Capacity, Shares};
 use crate::config::Config;
 use crate::failure::Failure;
 
@@ -35,9 +35,10 @@ use crate::failure::Failure;
 const BYTES_PER_COMMAND: usize = 4096;
 /// The least limit of the commands that one request may count as, however low the limit of a
 /// pipeline. A single call with the largest number of names counts as fewer.
-const COMMAND_MAX: usize = 128;
-/// The `Retry-After` of a request that finds no room: requests and waits end within seconds.
-pub(crate) const NO_ROOM: Duration = Duration::from_secs(1);
+const MIN_COMMAND_LIMIT: usize = 128;
+/// The `Retry-After` of a request for which no permit is free: requests and waits end within
+/// seconds.
+pub(crate) const RETRY_SOON: Duration = Duration::from_secs(1);
 /// A client may use one part in this many of the shared body memory and waits. An address may use
 /// at most half of each.
 const CLIENT_PART: usize = 16;
@@ -54,15 +55,15 @@ pub(crate) enum Exceeded {
 /// The limits, and their present use.
 pub(crate) struct Limits {
     /// The largest body of a request with a full token, in bytes.
-    body_max: usize,
+    max_body: usize,
     /// The largest body of a request with a scoped token, in bytes.
-    client_body_max: usize,
+    max_client_body: usize,
     clients: Shares<ClientKey>,
     addresses: Shares<IpAddr>,
     /// Health checks per address. They need no token, so they count apart from other requests.
     health_checks: Rate<IpAddr>,
     /// Requests without a valid token, and preflights, per address.
-    strangers: Rate<IpAddr>,
+    unauthenticated: Rate<IpAddr>,
     client_names: Names,
     address_names: Names,
     /// The most commands that one request may count as.
@@ -76,34 +77,37 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn new(config: &Config) -> Self {
-        let client_body_max = config.client_body_limit.min(config.body_limit);
-        let max_commands = config.pipeline_limit.max(COMMAND_MAX);
-        let burst = max_commands + client_body_max / BYTES_PER_COMMAND;
+        let max_client_body = config.client_body_limit.min(config.body_limit);
+        let max_commands = config.pipeline_limit.max(MIN_COMMAND_LIMIT);
+        let burst = max_commands + max_client_body / BYTES_PER_COMMAND;
         let burst = u32::try_from(burst).unwrap_or(u32::MAX);
         let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
         let clients = config.address_clients;
-        let times = usize::try_from(clients.get()).unwrap_or(usize::MAX);
-        let client = Sizes {
+        let clients_per_address = usize::try_from(clients.get()).unwrap_or(usize::MAX);
+        let client = Capacity {
             requests: config.client_concurrency,
             streams: config.client_streams,
             waits: config.wait_limit.div_ceil(CLIENT_PART),
-            body_bytes: (config.body_memory / CLIENT_PART).max(client_body_max),
+            body_bytes: (config.body_memory / CLIENT_PART).max(max_client_body),
         };
-        let address = Sizes {
-            requests: client.requests.saturating_mul(times),
-            streams: client.streams.saturating_mul(times),
-            waits: client.waits.saturating_mul(times).min(config.wait_limit.div_ceil(2)),
+        let address = Capacity {
+            requests: client.requests.saturating_mul(clients_per_address),
+            streams: client.streams.saturating_mul(clients_per_address),
+            waits: client
+                .waits
+                .saturating_mul(clients_per_address)
+                .min(config.wait_limit.div_ceil(2)),
             body_bytes: client
                 .body_bytes
-                .saturating_mul(times)
+                .saturating_mul(clients_per_address)
                 .min((config.body_memory / 2).max(client.body_bytes)),
         };
         let (requests, commands) = (config.client_requests, config.client_commands);
         let per_address =
             || Rate::new(requests.saturating_mul(clients), NonZeroU32::MIN, MonotonicClock);
         Self {
-            body_max: config.body_limit,
-            client_body_max,
+            max_body: config.body_limit,
+            max_client_body,
             clients: Shares::new(requests, commands, burst, client),
             addresses: Shares::new(
                 requests.saturating_mul(clients),
@@ -112,9 +116,9 @@ impl Limits {
                 address,
             ),
             health_checks: per_address(),
-            strangers: per_address(),
+            unauthenticated: per_address(),
             client_names: Names::new(config.client_names),
-            address_names: Names::new(config.client_names.saturating_mul(times)),
+            address_names: Names::new(config.client_names.saturating_mul(clients_per_address)),
             max_commands,
             bodies: Pool::new(config.body_memory.max(config.body_limit), client.body_bytes),
             streams: Pool::new(config.stream_limit, 1),
@@ -124,35 +128,39 @@ impl Limits {
 
     /// Admits a request, or returns the limit that it would exceed. `source` is `None` for full
     /// tokens.
-    pub(crate) fn request(&self, source: Option<Source>) -> Result<Admitted, Exceeded> {
+    pub(crate) fn admit(&self, source: Option<Source>) -> Result<Admitted, Exceeded> {
         let Some(source) = source else { return Ok(Admitted(None)) };
         // The client's own rate is checked first: a client beyond it uses nothing of its address's
         // rate.
         self.clients.request(&source.client).map_err(Exceeded::Client)?;
         self.addresses.request(&source.address).map_err(Exceeded::Client)?;
         let shares = [self.clients.share(&source.client), self.addresses.share(&source.address)];
-        let requests = take(&shares, |share| &share.requests, 1)?;
+        let requests = try_acquire_both(&shares, |share| &share.requests, 1)?;
         Ok(Admitted(Some(Counted { source, shares, _requests: requests })))
     }
 
     /// Counts a health check. An address may send as many as its clients may send requests.
-    pub(crate) fn health_check(&self, address: IpAddr) -> Result<(), Exceeded> {
+    pub(crate) fn count_health_check(&self, address: IpAddr) -> Result<(), Exceeded> {
         self.health_checks.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
     /// Counts a request without a valid token, or a preflight. An address may send as many as its
     /// clients may send requests with one.
-    pub(crate) fn stranger(&self, address: IpAddr) -> Result<(), Exceeded> {
-        self.strangers.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
+    pub(crate) fn count_unauthenticated(&self, address: IpAddr) -> Result<(), Exceeded> {
+        self.unauthenticated.take(&address, NonZeroU32::MIN).map_err(Exceeded::Client)
     }
 
     /// Returns the largest body that the request may have, in bytes.
-    pub(crate) fn body_max(&self, admitted: &Admitted) -> usize {
-        if admitted.0.is_some() { self.client_body_max } else { self.body_max }
+    pub(crate) fn max_body(&self, admitted: &Admitted) -> usize {
+        if admitted.0.is_some() { self.max_client_body } else { self.max_body }
     }
 
     /// Counts the commands of a request.
-    pub(crate) fn commands(&self, admitted: &Admitted, number: usize) -> Result<(), Exceeded> {
+    pub(crate) fn count_commands(
+        &self,
+        admitted: &Admitted,
+        number: usize,
+    ) -> Result<(), Exceeded> {
         let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
         let number = u32::try_from(number).unwrap_or(u32::MAX);
         let Some(number) = NonZeroU32::new(number) else { return Ok(()) };
@@ -161,8 +169,8 @@ impl Limits {
     }
 
     /// Counts `number` commands as `weight` in all, for their many names or words.
-    /// [`Self::commands`] has counted each of them once before.
-    pub(crate) fn weight(
+    /// [`Self::count_commands`] has counted each of them once before.
+    pub(crate) fn count_weight(
         &self,
         admitted: &Admitted,
         number: usize,
@@ -171,11 +179,15 @@ impl Limits {
         if admitted.0.is_some() && weight > self.max_commands {
             return Err(Failure::TooMany);
         }
-        Ok(self.commands(admitted, weight.saturating_sub(number))?)
+        Ok(self.count_commands(admitted, weight.saturating_sub(number))?)
     }
 
     /// Counts the names that a request uses against the limit of a day.
-    pub(crate) fn names(&self, admitted: &Admitted, names: &[String]) -> Result<(), Exceeded> {
+    pub(crate) fn count_names(
+        &self,
+        admitted: &Admitted,
+        names: &[String],
+    ) -> Result<(), Exceeded> {
         let Some(Counted { source, .. }) = &admitted.0 else { return Ok(()) };
         let now = Instant::now();
         self.client_names.take(&source.client, names, now).map_err(Exceeded::Client)?;
@@ -183,44 +195,45 @@ impl Limits {
     }
 
     /// Counts the bytes of a body as commands, before the body is parsed.
-    pub(crate) fn read(&self, admitted: &Admitted, bytes: usize) -> Result<(), Exceeded> {
-        self.commands(admitted, bytes / BYTES_PER_COMMAND)
+    pub(crate) fn count_body(&self, admitted: &Admitted, bytes: usize) -> Result<(), Exceeded> {
+        self.count_commands(admitted, bytes / BYTES_PER_COMMAND)
     }
 
-    /// Reserves memory for a part of a body, and adds it to that of its earlier parts.
-    pub(crate) fn body(
+    /// Reserves memory for a chunk of a body, and adds it to `reserved`, the memory of its earlier
+    /// chunks.
+    pub(crate) fn reserve_body(
         &self,
         admitted: &Admitted,
-        earlier: &mut Option<Room>,
+        reserved: &mut Option<PoolPermit>,
         bytes: usize,
     ) -> Result<(), Exceeded> {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let room = self.bodies.take(admitted.shares(), |share| &share.bodies, bytes)?;
-        match earlier {
-            Some(earlier) => earlier.join(room),
-            None => *earlier = Some(room),
+        let permit = self.bodies.try_acquire(admitted.shares(), |share| &share.bodies, bytes)?;
+        match reserved {
+            Some(reserved) => reserved.join(permit),
+            None => *reserved = Some(permit),
         }
         Ok(())
     }
 
     /// Reserves one of the streams.
-    pub(crate) fn stream(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
-        self.streams.take(admitted.shares(), |share| &share.streams, 1)
+    pub(crate) fn reserve_stream(&self, admitted: &Admitted) -> Result<PoolPermit, Exceeded> {
+        self.streams.try_acquire(admitted.shares(), |share| &share.streams, 1)
     }
 
     /// Reserves one of the connections that wait for replicas.
-    pub(crate) fn wait(&self, admitted: &Admitted) -> Result<Room, Exceeded> {
-        self.waits.take(admitted.shares(), |share| &share.waits, 1)
+    pub(crate) fn reserve_wait(&self, admitted: &Admitted) -> Result<PoolPermit, Exceeded> {
+        self.waits.try_acquire(admitted.shares(), |share| &share.waits, 1)
     }
 
     /// Drops the records of clients and addresses whose limits are unused again.
-    pub(crate) fn forget_idle(&self) {
-        self.clients.forget_idle();
-        self.addresses.forget_idle();
-        self.health_checks.forget_idle();
-        self.strangers.forget_idle();
-        self.client_names.forget_idle(Instant::now());
-        self.address_names.forget_idle(Instant::now());
+    pub(crate) fn remove_idle(&self) {
+        self.clients.remove_idle();
+        self.addresses.remove_idle();
+        self.health_checks.remove_idle();
+        self.unauthenticated.remove_idle();
+        self.client_names.remove_idle(Instant::now());
+        self.address_names.remove_idle(Instant::now());
     }
 }
 
@@ -233,7 +246,7 @@ mod tests {
     use crate::config::RedisSource;
     use crate::tokens::Tokens;
 
-    const FULL: Option<Exceeded> = Some(Exceeded::Client(NO_ROOM));
+    const FULL: Option<Exceeded> = Some(Exceeded::Client(RETRY_SOON));
 
     fn limits(set: impl FnOnce(&mut Config)) -> Limits {
         let tokens = Tokens::new(["token-of-sixteen-characters"]).unwrap();
@@ -248,37 +261,37 @@ mod tests {
         Some(Source { client: ClientKey::new(client), address })
     }
 
-    fn body(limits: &Limits, admitted: &Admitted, bytes: usize) -> Result<Room, Exceeded> {
-        let mut room = None;
-        limits.body(admitted, &mut room, bytes)?;
-        Ok(room.unwrap())
+    fn body(limits: &Limits, admitted: &Admitted, bytes: usize) -> Result<PoolPermit, Exceeded> {
+        let mut permit = None;
+        limits.reserve_body(admitted, &mut permit, bytes)?;
+        Ok(permit.unwrap())
     }
 
     #[test]
-    fn what_a_client_has_is_its_own_and_is_given_back() {
+    fn a_client_has_a_share_of_its_own_and_returns_it() {
         let limits = limits(|config| (config.client_streams, config.client_concurrency) = (1, 2));
-        let first = limits.request(at("a", 1)).unwrap();
-        let stream = limits.stream(&first).unwrap();
+        let first = limits.admit(at("a", 1)).unwrap();
+        let stream = limits.reserve_stream(&first).unwrap();
         drop(first);
-        limits.forget_idle();
-        let second = limits.request(at("a", 1)).unwrap();
-        assert_eq!(limits.stream(&second).err(), FULL);
-        let third = limits.request(at("a", 2)).unwrap();
-        assert_eq!(limits.request(at("a", 2)).err(), FULL);
-        assert!(limits.stream(&limits.request(at("b", 1)).unwrap()).is_ok());
-        assert!(limits.request(None).is_ok_and(|full| limits.stream(&full).is_ok()));
+        limits.remove_idle();
+        let second = limits.admit(at("a", 1)).unwrap();
+        assert_eq!(limits.reserve_stream(&second).err(), FULL);
+        let third = limits.admit(at("a", 2)).unwrap();
+        assert_eq!(limits.admit(at("a", 2)).err(), FULL);
+        assert!(limits.reserve_stream(&limits.admit(at("b", 1)).unwrap()).is_ok());
+        assert!(limits.admit(None).is_ok_and(|full| limits.reserve_stream(&full).is_ok()));
         drop((third, stream));
-        assert!(limits.stream(&second).is_ok() && limits.request(at("a", 1)).is_ok());
+        assert!(limits.reserve_stream(&second).is_ok() && limits.admit(at("a", 1)).is_ok());
     }
 
     #[test]
-    fn clients_at_one_address_share_what_an_address_has() {
+    fn clients_at_one_address_share_the_limits_of_the_address() {
         let limits = limits(|config| {
             config.client_streams = 1;
             config.address_clients = NonZeroU32::new(2).unwrap();
         });
         let open = |client: &str, address| {
-            limits.request(at(client, address)).and_then(|request| limits.stream(&request))
+            limits.admit(at(client, address)).and_then(|request| limits.reserve_stream(&request))
         };
         let streams = [open("a", 1).unwrap(), open("b", 1).unwrap()];
         assert_eq!(open("c", 1).err(), FULL);
@@ -292,19 +305,19 @@ mod tests {
     #[test]
     fn one_client_and_one_address_have_a_part_of_the_memory_for_bodies() {
         let limits = limits(|config| (config.body_memory, config.body_limit) = (1600, 10));
-        let [a, b] = ["a", "b"].map(|name| limits.request(at(name, 1)).unwrap());
-        let full = limits.request(None).unwrap();
+        let [a, b] = ["a", "b"].map(|name| limits.admit(at(name, 1)).unwrap());
+        let full = limits.admit(None).unwrap();
         let mut taken = Some(body(&limits, &a, 40).unwrap());
-        limits.body(&a, &mut taken, 60).unwrap();
-        assert_eq!(limits.body(&a, &mut taken, 1).err(), FULL);
-        let others: Vec<Room> = (0..7)
-            .map(|number| limits.request(at(&number.to_string(), 1)).unwrap())
+        limits.reserve_body(&a, &mut taken, 60).unwrap();
+        assert_eq!(limits.reserve_body(&a, &mut taken, 1).err(), FULL);
+        let others: Vec<PoolPermit> = (0..7)
+            .map(|number| limits.admit(at(&number.to_string(), 1)).unwrap())
             .map(|request| body(&limits, &request, 100).unwrap())
             .collect();
         assert_eq!(body(&limits, &b, 1).err(), FULL);
         let rest = body(&limits, &full, 800).unwrap();
-        let elsewhere = limits.request(at("b", 2)).unwrap();
-        let gateway = Some(Exceeded::Gateway(NO_ROOM));
+        let elsewhere = limits.admit(at("b", 2)).unwrap();
+        let gateway = Some(Exceeded::Gateway(RETRY_SOON));
         assert_eq!(body(&limits, &elsewhere, 1).err(), gateway);
         drop((taken, others, rest));
         assert!(body(&limits, &b, 100).is_ok());
@@ -316,22 +329,27 @@ mod tests {
             (config.body_memory, config.body_limit, config.client_streams) = (1600, 10, 50);
             (config.stream_limit, config.wait_limit) = (80, 64);
         });
-        let full = limits.request(None).unwrap();
+        let full = limits.admit(None).unwrap();
         let requests: Vec<Admitted> =
-            (0..40).map(|name| limits.request(at(&name.to_string(), name)).unwrap()).collect();
-        let all = |take: &dyn Fn(&Admitted) -> Result<Room, Exceeded>| -> Vec<Room> {
+            (0..40).map(|name| limits.admit(at(&name.to_string(), name)).unwrap()).collect();
+        let all = |take: &dyn Fn(&Admitted) -> Result<PoolPermit, Exceeded>| -> Vec<PoolPermit> {
             requests.iter().flat_map(|request| from_fn(|| take(request).ok())).collect()
         };
         let bodies = all(&|request| body(&limits, request, 100));
-        let [streams, waits] =
-            [all(&|request| limits.stream(request)), all(&|request| limits.wait(request))];
+        let [streams, waits] = [
+            all(&|request| limits.reserve_stream(request)),
+            all(&|request| limits.reserve_wait(request)),
+        ];
         assert_eq!([bodies.len(), streams.len(), waits.len()], [12, 60, 48]);
-        assert_eq!(limits.wait(&requests[39]).err(), Some(Exceeded::Gateway(NO_ROOM)));
+        assert_eq!(limits.reserve_wait(&requests[39]).err(), Some(Exceeded::Gateway(RETRY_SOON)));
         let rest = body(&limits, &full, 400).unwrap();
         assert!(body(&limits, &full, 1).is_err());
-        let others: Vec<Room> = from_fn(|| limits.stream(&full).ok()).collect();
+        let others: Vec<PoolPermit> = from_fn(|| limits.reserve_stream(&full).ok()).collect();
         assert_eq!(others.len(), 20);
-        assert_eq!(from_fn(|| limits.wait(&full).ok()).collect::<Vec<Room>>().len(), 16);
+        assert_eq!(
+            from_fn(|| limits.reserve_wait(&full).ok()).collect::<Vec<PoolPermit>>().len(),
+            16
+        );
         drop((bodies, streams, waits, rest));
         assert!(body(&limits, &full, 1600).is_ok());
     }
@@ -339,11 +357,12 @@ mod tests {
     #[test]
     fn waits_of_one_client_and_of_one_address_leave_some_to_the_others() {
         let limits = limits(|config| config.wait_limit = 64);
-        let waits = |client: &str, address, number| -> Vec<Room> {
-            let request = limits.request(at(client, address)).unwrap();
-            (0..number).map_while(|_| limits.wait(&request).ok()).collect()
+        let waits = |client: &str, address, number| -> Vec<PoolPermit> {
+            let request = limits.admit(at(client, address)).unwrap();
+            (0..number).map_while(|_| limits.reserve_wait(&request).ok()).collect()
         };
-        let rooms: Vec<Vec<Room>> = (0..9).map(|name| waits(&name.to_string(), 1, 9)).collect();
+        let rooms: Vec<Vec<PoolPermit>> =
+            (0..9).map(|name| waits(&name.to_string(), 1, 9)).collect();
         let lengths: Vec<usize> = rooms.iter().map(Vec::len).collect();
         assert_eq!(lengths, [4, 4, 4, 4, 4, 4, 4, 4, 0]);
         assert_eq!(waits("8", 2, 9).len(), 4);
@@ -352,22 +371,22 @@ mod tests {
     #[test]
     fn commands_with_many_names_count_as_more() {
         let limits = limits(|config| config.client_commands = NonZeroU32::MIN);
-        let admitted = limits.request(at("a", 1)).unwrap();
-        assert!(matches!(limits.weight(&admitted, 10, 1001), Err(Failure::TooMany)));
-        assert_eq!(limits.commands(&admitted, 500), Ok(()));
-        assert!(limits.weight(&admitted, 500, 1000).is_ok());
-        assert!(matches!(limits.weight(&admitted, 500, 1000), Err(Failure::Exceeded(_))));
-        assert!(limits.weight(&limits.request(None).unwrap(), 1, 9999).is_ok());
+        let admitted = limits.admit(at("a", 1)).unwrap();
+        assert!(matches!(limits.count_weight(&admitted, 10, 1001), Err(Failure::TooMany)));
+        assert_eq!(limits.count_commands(&admitted, 500), Ok(()));
+        assert!(limits.count_weight(&admitted, 500, 1000).is_ok());
+        assert!(matches!(limits.count_weight(&admitted, 500, 1000), Err(Failure::Exceeded(_))));
+        assert!(limits.count_weight(&limits.admit(None).unwrap(), 1, 9999).is_ok());
     }
 
     #[test]
     fn a_whole_pipeline_is_let_in_however_small_the_rate() {
         let limits = limits(|config| config.client_commands = NonZeroU32::MIN);
-        let admitted = limits.request(at("a", 1)).unwrap();
-        assert_eq!(limits.read(&admitted, 1 << 20), Ok(()));
-        assert_eq!(limits.commands(&admitted, 1000), Ok(()));
-        assert!(limits.commands(&admitted, 1000).is_err());
-        assert!(limits.read(&admitted, 1 << 20).is_err());
-        assert_eq!(limits.read(&admitted, 1000), Ok(()));
+        let admitted = limits.admit(at("a", 1)).unwrap();
+        assert_eq!(limits.count_body(&admitted, 1 << 20), Ok(()));
+        assert_eq!(limits.count_commands(&admitted, 1000), Ok(()));
+        assert!(limits.count_commands(&admitted, 1000).is_err());
+        assert!(limits.count_body(&admitted, 1 << 20).is_err());
+        assert_eq!(limits.count_body(&admitted, 1000), Ok(()));
     }
 }

@@ -55,7 +55,7 @@ impl Names {
     }
 
     /// Drops the records of clients whose day is over.
-    pub(super) fn forget_idle(&self, now: Instant) {
+    pub(super) fn remove_idle(&self, now: Instant) {
         let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
         days.retain(|_, day| day.age(now) < DAY);
     }
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_none_for_a_day_is_forgotten() {
+    fn a_client_without_names_for_a_day_is_removed() {
         let names = Names::new(2);
         let begin = Instant::now();
         assert_eq!(names.take(&"one", &texts(&["a", "b"]), begin), Ok(()));
-        names.forget_idle(begin + DAY / 2);
+        names.remove_idle(begin + DAY / 2);
         assert!(names.take(&"one", &texts(&["c"]), begin + DAY / 2).is_err());
-        names.forget_idle(begin + DAY);
+        names.remove_idle(begin + DAY);
         assert!(names.days.lock().unwrap().is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::shares::{Share, semaphore};
-use super::{Exceeded, NO_ROOM};
+use super::{Exceeded, RETRY_SOON};
 
 /// A resource that all clients share, with a permit for each unit.
 pub(super) struct Pool {
@@ -15,7 +15,7 @@ pub(super) struct Pool {
 }
 
 /// Permits of one request, returned when this is dropped.
-pub(crate) struct Room {
+pub(crate) struct PoolPermit {
     shared: OwnedSemaphorePermit,
     /// Permits of the client, of its address, and of all clients with scoped tokens; `None` for
     /// full tokens.
@@ -29,26 +29,27 @@ impl Pool {
         Self { all: semaphore(all), scoped: semaphore(scoped_part(all).max(min)) }
     }
 
-    /// Takes `number` permits. Checks the shares of client and address first, so that a client
-    /// without room uses nothing of the shared pool.
-    pub(super) fn take(
+    /// Acquires `number` permits. Checks the shares of client and address first, so that a client
+    /// beyond its share uses nothing of the shared pool.
+    pub(super) fn try_acquire(
         &self,
         shares: Option<&[Arc<Share>; 2]>,
         part: impl Fn(&Share) -> &Arc<Semaphore>,
         number: u32,
-    ) -> Result<Room, Exceeded> {
+    ) -> Result<PoolPermit, Exceeded> {
         let own = shares.map(|shares| {
-            let [client, address] = take(shares, part, number)?;
-            let scoped = try_take(&self.scoped, number).ok_or(Exceeded::Gateway(NO_ROOM))?;
+            let [client, address] = try_acquire_both(shares, part, number)?;
+            let scoped =
+                try_acquire_from(&self.scoped, number).ok_or(Exceeded::Gateway(RETRY_SOON))?;
             Ok([client, address, scoped])
         });
         let own = own.transpose()?;
-        let shared = try_take(&self.all, number).ok_or(Exceeded::Gateway(NO_ROOM))?;
-        Ok(Room { shared, own })
+        let shared = try_acquire_from(&self.all, number).ok_or(Exceeded::Gateway(RETRY_SOON))?;
+        Ok(PoolPermit { shared, own })
     }
 }
 
-impl Room {
+impl PoolPermit {
     /// Adds permits of the same pool and the same request.
     pub(super) fn join(&mut self, other: Self) {
         self.shared.merge(other.shared);
@@ -64,16 +65,16 @@ fn scoped_part(all: usize) -> usize {
     all - all / 4
 }
 
-/// Takes `number` permits of the semaphore `part` from the shares of a client and its address.
-pub(super) fn take(
+/// Acquires `number` permits of the semaphore `part` from the shares of a client and its address.
+pub(super) fn try_acquire_both(
     [client, address]: &[Arc<Share>; 2],
     part: impl Fn(&Share) -> &Arc<Semaphore>,
     number: u32,
 ) -> Result<[OwnedSemaphorePermit; 2], Exceeded> {
-    let of = |share| try_take(part(share), number).ok_or(Exceeded::Client(NO_ROOM));
+    let of = |share| try_acquire_from(part(share), number).ok_or(Exceeded::Client(RETRY_SOON));
     Ok([of(client)?, of(address)?])
 }
 
-fn try_take(semaphore: &Arc<Semaphore>, number: u32) -> Option<OwnedSemaphorePermit> {
+fn try_acquire_from(semaphore: &Arc<Semaphore>, number: u32) -> Option<OwnedSemaphorePermit> {
     Arc::clone(semaphore).try_acquire_many_owned(number).ok()
 }

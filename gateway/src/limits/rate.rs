@@ -38,7 +38,7 @@ impl<K: Hash + Eq + Clone, C: Clock + Clone> Rate<K, C> {
     }
 
     /// Drops the keys whose whole burst is available again.
-    pub(super) fn forget_idle(&self) {
+    pub(super) fn remove_idle(&self) {
         self.limiter.retain_recent();
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_request_may_take_is_within_a_burst() {
+    fn a_burst_has_room_for_the_largest_request() {
         let thousand = NonZeroU32::new(1000).unwrap();
         let clock = FakeRelativeClock::default();
         let rate = Rate::new(ONE, thousand, clock.clone());
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_forgotten_when_they_are_as_good_as_new() {
+    fn keys_are_removed_when_their_burst_is_available_again() {
         let clock = FakeRelativeClock::default();
         let rate = Rate::new(ONE, ONE, clock.clone());
         rate.take(&"a", ONE).unwrap();
-        rate.forget_idle();
+        rate.remove_idle();
         assert_eq!(rate.limiter.len(), 1);
         clock.advance(Duration::from_secs(60));
-        rate.forget_idle();
+        rate.remove_idle();
         assert!(rate.limiter.is_empty());
     }
 }

@@ -14,21 +14,21 @@ use super::rate::Rate;
 
 /// The most that one client, or one address, may use at once.
 #[derive(Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct Capacity {
     pub(super) requests: usize,
     pub(super) streams: usize,
     pub(super) waits: usize,
     pub(super) body_bytes: usize,
 }
 
-/// The unused part of the sizes, a permit for each unit.
+/// The unused part of the capacity, a permit for each unit.
 pub(super) struct Share {
     pub(super) requests: Arc<Semaphore>,
     pub(super) streams: Arc<Semaphore>,
     pub(super) waits: Arc<Semaphore>,
     pub(super) bodies: Arc<Semaphore>,
     /// One permit: the request that holds it may send to Redis.
-    pub(super) turn: Arc<Semaphore>,
+    pub(super) send_permit: Arc<Semaphore>,
 }
 
 /// The shares of all clients, or of all addresses, by their key `K`.
@@ -36,7 +36,7 @@ pub(super) struct Shares<K: Hash + Eq + Clone> {
     requests: Rate<K>,
     commands: Rate<K>,
     open: Mutex<HashMap<K, Arc<Share>>>,
-    sizes: Sizes,
+    capacity: Capacity,
 }
 
 impl<K: Hash + Eq + Clone> Shares<K> {
@@ -46,13 +46,13 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         requests: NonZeroU32,
         commands: NonZeroU32,
         max_commands: NonZeroU32,
-        sizes: Sizes,
+        capacity: Capacity,
     ) -> Self {
         Self {
             requests: Rate::new(requests, NonZeroU32::MIN, MonotonicClock),
             commands: Rate::new(commands, max_commands, MonotonicClock),
             open: Mutex::default(),
-            sizes,
+            capacity,
         }
     }
 
@@ -71,39 +71,39 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         if let Some(share) = open.get(key) {
             return Arc::clone(share);
         }
-        let share = Arc::new(Share::new(self.sizes));
+        let share = Arc::new(Share::new(self.capacity));
         open.insert(key.clone(), Arc::clone(&share));
         share
     }
 
     /// Drops the shares that are not in use, and the rates whose whole burst is available again.
-    pub(super) fn forget_idle(&self) {
-        self.requests.forget_idle();
-        self.commands.forget_idle();
+    pub(super) fn remove_idle(&self) {
+        self.requests.remove_idle();
+        self.commands.remove_idle();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, share| !share.is_idle(self.sizes));
+        open.retain(|_, share| !share.is_idle(self.capacity));
     }
 }
 
 impl Share {
-    fn new(sizes: Sizes) -> Self {
+    fn new(capacity: Capacity) -> Self {
         Self {
-            requests: semaphore(sizes.requests),
-            streams: semaphore(sizes.streams),
-            waits: semaphore(sizes.waits),
-            bodies: semaphore(sizes.body_bytes),
-            turn: semaphore(1),
+            requests: semaphore(capacity.requests),
+            streams: semaphore(capacity.streams),
+            waits: semaphore(capacity.waits),
+            bodies: semaphore(capacity.body_bytes),
+            send_permit: semaphore(1),
         }
     }
 
     /// Whether no request refers to this share, and none of its permits is taken.
-    fn is_idle(self: &Arc<Self>, sizes: Sizes) -> bool {
+    fn is_idle(self: &Arc<Self>, capacity: Capacity) -> bool {
         Arc::strong_count(self) == 1
-            && self.streams.available_permits() == sizes.streams
-            && self.requests.available_permits() == sizes.requests
-            && self.waits.available_permits() == sizes.waits
-            && self.bodies.available_permits() == sizes.body_bytes
-            && self.turn.available_permits() == 1
+            && self.streams.available_permits() == capacity.streams
+            && self.requests.available_permits() == capacity.requests
+            && self.waits.available_permits() == capacity.waits
+            && self.bodies.available_permits() == capacity.body_bytes
+            && self.send_permit.available_permits() == 1
     }
 }
 
@@ -118,16 +118,16 @@ mod tests {
     const ONE: NonZeroU32 = NonZeroU32::MIN;
 
     #[test]
-    fn a_share_is_remembered_for_as_long_as_something_of_it_is_in_use() {
-        let sizes = Sizes { requests: 1, streams: 1, waits: 1, body_bytes: 1 };
-        let shares = Shares::new(ONE, ONE, ONE, sizes);
+    fn a_share_is_kept_while_any_part_of_it_is_in_use() {
+        let capacity = Capacity { requests: 1, streams: 1, waits: 1, body_bytes: 1 };
+        let shares = Shares::new(ONE, ONE, ONE, capacity);
         let permit = Arc::clone(&shares.share(&"a").streams).try_acquire_owned().unwrap();
         let share = shares.share(&"b");
-        shares.forget_idle();
+        shares.remove_idle();
         assert_eq!(shares.share(&"a").streams.available_permits(), 0);
         assert_eq!(shares.open.lock().unwrap().len(), 2);
         drop((permit, share));
-        shares.forget_idle();
+        shares.remove_idle();
         assert!(shares.open.lock().unwrap().is_empty());
     }
 }

@@ -18,9 +18,9 @@ use crate::limits::ClientKey;
 /// The tolerated clock skew between the gateway and a signer of tokens.
 const LEEWAY: Duration = Duration::from_secs(30);
 /// The longest token, in bytes, above the length of any useful one.
-const TOKEN_BYTES_MAX: usize = 4096;
+const MAX_TOKEN_BYTES: usize = 4096;
 /// The least length of a key: 256 bits, as HS256 needs.
-const KEY_BYTES_MIN: usize = 32;
+const MIN_KEY_BYTES: usize = 32;
 
 /// The keys of scoped tokens. The first signs; a token signed by any of them is accepted.
 ///
@@ -47,7 +47,7 @@ impl ScopeKeys {
             if key.is_empty() {
                 continue;
             }
-            if key.len() < KEY_BYTES_MIN {
+            if key.len() < MIN_KEY_BYTES {
                 return Err(ScopeKeyError::Short);
             }
             first.get_or_insert_with(|| EncodingKey::from_secret(key.as_bytes()));
@@ -70,18 +70,18 @@ impl ScopeKeys {
         scope(&claims, now, client(&claims, ""))?;
         let token = encode(&Header::new(Algorithm::HS256), &claims, &self.first)
             .map_err(|_| ScopeKeyError::Signing)?;
-        if token.len() > TOKEN_BYTES_MAX { Err(ScopeKeyError::Long) } else { Ok(token) }
+        if token.len() > MAX_TOKEN_BYTES { Err(ScopeKeyError::Long) } else { Ok(token) }
     }
 
     /// Verifies a token, and returns the scope of its claims. Refuses one that is valid for longer
-    /// than `longest` from `now`.
-    pub(crate) fn admit(
+    /// than `max_lifetime` from `now`.
+    pub(crate) fn verify(
         &self,
         token: &[u8],
         now: SystemTime,
-        longest: Duration,
+        max_lifetime: Duration,
     ) -> Result<Scope, Rejection> {
-        if token.len() > TOKEN_BYTES_MAX {
+        if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Unknown);
         }
         // The times are checked below against `now`, since the library would read a clock of its
@@ -98,25 +98,29 @@ impl ScopeKeys {
             .ok_or(Rejection::Unknown)?;
         let claims = Claims::parse(token.claims.get()).ok_or(Rejection::Claims)?;
         let now = seconds(now);
-        let ends = claims.exp.saturating_add(LEEWAY.as_secs());
-        if ends <= now {
+        let expires_at = claims.exp.saturating_add(LEEWAY.as_secs());
+        if expires_at <= now {
             return Err(Rejection::Expired);
         }
         if claims.nbf.is_some_and(|begins| begins > now.saturating_add(LEEWAY.as_secs())) {
             return Err(Rejection::Early);
         }
-        let longest = longest.as_secs().saturating_add(LEEWAY.as_secs());
-        if claims.exp > now.saturating_add(longest) {
+        let max_lifetime = max_lifetime.as_secs().saturating_add(LEEWAY.as_secs());
+        if claims.exp > now.saturating_add(max_lifetime) {
             return Err(Rejection::Long);
         }
-        let ends = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(ends));
+        let expires_at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(expires_at));
         let client = client(&claims, token.claims.get());
-        scope(&claims, ends.ok_or(Rejection::Long)?, client).map_err(|_| Rejection::Claims)
+        scope(&claims, expires_at.ok_or(Rejection::Long)?, client).map_err(|_| Rejection::Claims)
     }
 }
 
-/// Checks the claims, and returns the scope that they describe, valid until `ends`.
-fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, ScopeKeyError> {
+/// Checks the claims, and returns the scope that they describe, valid until `expires_at`.
+fn scope(
+    claims: &Claims,
+    expires_at: SystemTime,
+    client: ClientKey,
+) -> Result<Scope, ScopeKeyError> {
     let rights = match &claims.rights {
         None => BTreeSet::from([Right::Hold]),
         Some(names) => names.iter().map(|name| Right::parse(name)).collect::<Result<_, _>>()?,
@@ -131,7 +135,7 @@ fn scope(claims: &Claims, ends: SystemTime, client: ClientKey) -> Result<Scope, 
         lasting: claims.lasting.iter().cloned().collect(),
         max_lease: LeaseTime::new(Duration::from_millis(claims.max_lease_ms))?,
         peer_skew: PeerSkew::new(skew.unwrap_or(PEER_SKEW_DEFAULT))?.get(),
-        ends,
+        expires_at,
         client,
     })
 }

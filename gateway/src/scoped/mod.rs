@@ -8,4 +8,4 @@ mod scripts;
 pub use claims::{ScopedNames, ScopedToken};
 pub(crate) use keys::Rejection;
 pub use keys::{ScopeKeyError, ScopeKeys};
-pub(crate) use rules::{Breach, Scope};
+pub(crate) use rules::{Scope, ScopeViolation};

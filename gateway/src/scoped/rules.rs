@@ -15,11 +15,11 @@ use crate::limits::ClientKey;
 /// The tolerated clock skew between the gateway and Redis.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 /// The largest value of a guarded key, in bytes.
-const VALUE_BYTES_MAX: usize = 64 * 1024;
+const MAX_VALUE_BYTES: usize = 64 * 1024;
 /// The most replicas that the library waits for after an acquisition, and the longest wait in
 /// milliseconds.
-const REPLICAS_MAX: u64 = 8;
-const REPLICAS_WAIT_MAX: u64 = 1000;
+const MAX_REPLICAS: u64 = 8;
+const MAX_REPLICAS_WAIT_MS: u64 = 1000;
 
 /// The names and rights of one scoped token.
 #[derive(Clone, Debug)]
@@ -31,13 +31,13 @@ pub(crate) struct Scope {
     pub(super) lasting: BTreeSet<String>,
     pub(super) max_lease: LeaseTime,
     pub(super) peer_skew: Duration,
-    pub(super) ends: SystemTime,
+    pub(super) expires_at: SystemTime,
     pub(super) client: ClientKey,
 }
 
 /// The rule that a request broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Breach {
+pub(crate) enum ScopeViolation {
     Ahead,
     Call,
     Command,
@@ -51,7 +51,7 @@ pub(crate) enum Breach {
     Skew,
 }
 
-impl Breach {
+impl ScopeViolation {
     /// Returns the text for the client. It contains nothing of the request.
     pub(crate) fn text(self) -> &'static str {
         match self {
@@ -84,8 +84,8 @@ impl Breach {
 
 impl Scope {
     /// Returns when the token's rights end: its `exp` and the leeway.
-    pub(crate) fn ends(&self) -> SystemTime {
-        self.ends
+    pub(crate) fn expires_at(&self) -> SystemTime {
+        self.expires_at
     }
 
     /// Returns the client whose limits apply.
@@ -95,51 +95,51 @@ impl Scope {
 
     /// Checks a command, whose words are exactly those that Redis would receive. Returns the names
     /// that it uses.
-    pub(crate) fn command(
+    pub(crate) fn check_command(
         &self,
         words: &[Cow<'_, str>],
         now: SystemTime,
-    ) -> Result<Vec<String>, Breach> {
-        let [verb, text, count, rest @ ..] = words else { return Err(Breach::Command) };
-        let script = script(verb, text).ok_or(Breach::Command)?;
+    ) -> Result<Vec<String>, ScopeViolation> {
+        let [verb, text, count, rest @ ..] = words else { return Err(ScopeViolation::Command) };
+        let script = script(verb, text).ok_or(ScopeViolation::Command)?;
         let rest: Vec<&str> = rest.iter().map(Cow::as_ref).collect();
         let count = number(count).and_then(|count| usize::try_from(count).ok());
         let (keys, args) =
-            count.and_then(|count| rest.split_at_checked(count)).ok_or(Breach::Call)?;
-        let touched = touched(script, keys, args).ok_or(Breach::Call)?;
-        self.objects(&touched)?;
-        self.amounts(&touched, now)?;
+            count.and_then(|count| rest.split_at_checked(count)).ok_or(ScopeViolation::Call)?;
+        let touched = touched(script, keys, args).ok_or(ScopeViolation::Call)?;
+        self.check_objects(&touched)?;
+        self.check_amounts(&touched, now)?;
         Ok(touched.names().map(str::to_owned).collect())
     }
 
     /// Checks that the objects of a call have allowed names, and that the token has the rights for
     /// it.
-    fn objects(&self, touched: &Touched) -> Result<(), Breach> {
+    fn check_objects(&self, touched: &Touched) -> Result<(), ScopeViolation> {
         let is_kind = |kind: ObjectKind| touched.kind.is_none_or(|wanted| wanted == kind);
         let mut prefixes = self.prefixes.iter().filter(|(kind, _)| is_kind(*kind));
         if !prefixes.any(|(_, prefix)| prefix.covers(touched)) {
-            return Err(Breach::Name);
+            return Err(ScopeViolation::Name);
         }
         if let Some(right) = touched.right.filter(|right| !self.rights.contains(right)) {
-            return Err(Breach::Right(right));
+            return Err(ScopeViolation::Right(right));
         }
         let is_listed = |name: &String| self.lasting.contains(name);
-        if touched.lasting.iter().all(is_listed) { Ok(()) } else { Err(Breach::Lasting) }
+        if touched.lasting.iter().all(is_listed) { Ok(()) } else { Err(ScopeViolation::Lasting) }
     }
 
     /// Checks how long a call may exclude other clients, and what it leaves in Redis.
-    fn amounts(&self, touched: &Touched, now: SystemTime) -> Result<(), Breach> {
+    fn check_amounts(&self, touched: &Touched, now: SystemTime) -> Result<(), ScopeViolation> {
         if touched.lease.is_some_and(|lease| lease > self.max_lease) {
-            return Err(Breach::Lease);
+            return Err(ScopeViolation::Lease);
         }
         if touched.peer_skew.is_some_and(|skew| skew != self.peer_skew) {
-            return Err(Breach::Skew);
+            return Err(ScopeViolation::Skew);
         }
         if touched.has_own_settings {
-            return Err(Breach::Settings);
+            return Err(ScopeViolation::Settings);
         }
-        if touched.value_bytes > VALUE_BYTES_MAX {
-            return Err(Breach::Size);
+        if touched.value_bytes > MAX_VALUE_BYTES {
+            return Err(ScopeViolation::Size);
         }
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default() + CLOCK_TOLERANCE;
         let not_after = touched.not_after.map(Duration::from_millis);
@@ -148,33 +148,33 @@ impl Scope {
         // would refuse every later one.
         let token = touched.stores.map(|token| Duration::from_micros(token.as_u64()));
         let is_high = token.is_some_and(|time| time > now + TOKEN_AHEAD_MAX);
-        if is_late || is_high { Err(Breach::Ahead) } else { Ok(()) }
+        if is_late || is_high { Err(ScopeViolation::Ahead) } else { Ok(()) }
     }
 
     /// Checks a command that follows an allowed one in a pipeline, where a `WAIT` is allowed too.
     /// Returns the names that it uses.
-    pub(crate) fn next(
+    pub(crate) fn check_following(
         &self,
         words: &[Cow<'_, str>],
         now: SystemTime,
-    ) -> Result<Vec<String>, Breach> {
+    ) -> Result<Vec<String>, ScopeViolation> {
         let within = |text: &str, max| number(text).is_some_and(|n| (1..=max).contains(&n));
         match words {
             [verb, replicas, ms]
                 if verb.eq_ignore_ascii_case("WAIT")
-                    && within(replicas, REPLICAS_MAX)
-                    && within(ms, REPLICAS_WAIT_MAX) =>
+                    && within(replicas, MAX_REPLICAS)
+                    && within(ms, MAX_REPLICAS_WAIT_MS) =>
             {
                 Ok(Vec::new())
             }
-            words => self.command(words, now),
+            words => self.check_command(words, now),
         }
     }
 
     /// Checks a channel that a client subscribes to.
-    pub(crate) fn channel(&self, channel: &str) -> Result<(), Breach> {
+    pub(crate) fn check_channel(&self, channel: &str) -> Result<(), ScopeViolation> {
         let covers = |(_, prefix): &(ObjectKind, Prefix)| prefix.covers_channel(channel);
-        if self.prefixes.iter().any(covers) { Ok(()) } else { Err(Breach::Name) }
+        if self.prefixes.iter().any(covers) { Ok(()) } else { Err(ScopeViolation::Name) }
     }
 }
 

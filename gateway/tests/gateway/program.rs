@@ -247,7 +247,7 @@ async fn a_redis_that_does_not_answer_is_named_without_its_password() {
         ("redis+cluster://:secret@127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1, 127.0.0.1:2"),
         (
             "redis+sentinel://:secret@127.0.0.1:1/main?sentinel-password=secret",
-            "main, says Sentinel at 127.0.0.1:1",
+            "main of the Sentinels at 127.0.0.1:1",
         ),
     ] {
         let mut command = program(&["--redis", url, "--token", TOKEN]);
@@ -255,7 +255,7 @@ async fn a_redis_that_does_not_answer_is_named_without_its_password() {
         let mut running = Running::start(command).await;
         let mut log = BufReader::new(running.child.stderr.take().unwrap()).lines();
         let line = timeout(TIME_LIMIT, log.next_line()).await.unwrap().unwrap().unwrap();
-        assert!(line.contains("Redis does not answer at ") && line.ends_with(named), "{line}");
+        assert!(line.contains("Redis does not reply at ") && line.ends_with(named), "{line}");
         assert!(!line.contains("secret"), "{line}");
     }
 }

@@ -19,13 +19,13 @@ pub(crate) enum Topic {
 }
 
 /// The messages of one topic, on a connection of their own.
-pub(crate) struct Messages {
+pub(crate) struct MessageStream {
     stream: BoxStream<'static, Msg>,
     /// Cancelled when the node of this connection is no longer the right one.
     retired: CancellationToken,
 }
 
-impl Messages {
+impl MessageStream {
     /// Returns the next message. Returns `None` when the connection ends, and when another node has
     /// replaced this one: a node that is cut off from its cluster would be silent for ever.
     pub(crate) async fn next(&mut self) -> Option<Msg> {

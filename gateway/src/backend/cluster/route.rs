@@ -17,7 +17,7 @@ pub(super) fn slot(command: &Cmd) -> Option<Slot> {
 }
 
 /// The position of a command's first key.
-enum Place {
+enum KeyPosition {
     /// After the name.
     First,
     /// After the name and a subcommand.
@@ -29,27 +29,27 @@ enum Place {
 }
 
 /// Commands whose first key is not their first argument.
-const PLACES: &[(&[u8], Place)] = &[
-    (b"BITOP", Place::Second),
-    (b"EVAL", Place::Counted(2)),
-    (b"EVALSHA", Place::Counted(2)),
-    (b"EVALSHA_RO", Place::Counted(2)),
-    (b"EVAL_RO", Place::Counted(2)),
-    (b"FCALL", Place::Counted(2)),
-    (b"FCALL_RO", Place::Counted(2)),
-    (b"LMPOP", Place::Counted(1)),
-    (b"MEMORY", Place::Second),
-    (b"OBJECT", Place::Second),
-    (b"SINTERCARD", Place::Counted(1)),
-    (b"XGROUP", Place::Second),
-    (b"XINFO", Place::Second),
-    (b"XREAD", Place::Streams),
-    (b"XREADGROUP", Place::Streams),
-    (b"ZDIFF", Place::Counted(1)),
-    (b"ZINTER", Place::Counted(1)),
-    (b"ZINTERCARD", Place::Counted(1)),
-    (b"ZMPOP", Place::Counted(1)),
-    (b"ZUNION", Place::Counted(1)),
+const KEY_POSITIONS: &[(&[u8], KeyPosition)] = &[
+    (b"BITOP", KeyPosition::Second),
+    (b"EVAL", KeyPosition::Counted(2)),
+    (b"EVALSHA", KeyPosition::Counted(2)),
+    (b"EVALSHA_RO", KeyPosition::Counted(2)),
+    (b"EVAL_RO", KeyPosition::Counted(2)),
+    (b"FCALL", KeyPosition::Counted(2)),
+    (b"FCALL_RO", KeyPosition::Counted(2)),
+    (b"LMPOP", KeyPosition::Counted(1)),
+    (b"MEMORY", KeyPosition::Second),
+    (b"OBJECT", KeyPosition::Second),
+    (b"SINTERCARD", KeyPosition::Counted(1)),
+    (b"XGROUP", KeyPosition::Second),
+    (b"XINFO", KeyPosition::Second),
+    (b"XREAD", KeyPosition::Streams),
+    (b"XREADGROUP", KeyPosition::Streams),
+    (b"ZDIFF", KeyPosition::Counted(1)),
+    (b"ZINTER", KeyPosition::Counted(1)),
+    (b"ZINTERCARD", KeyPosition::Counted(1)),
+    (b"ZMPOP", KeyPosition::Counted(1)),
+    (b"ZUNION", KeyPosition::Counted(1)),
 ];
 
 /// Commands without a key, whatever their arguments. Commands that the gateway refuses are not
@@ -81,16 +81,16 @@ fn first_key<'a>(words: &[&'a [u8]]) -> Option<&'a [u8]> {
     if KEYLESS.iter().any(|keyless| name.eq_ignore_ascii_case(keyless)) {
         return None;
     }
-    let place = PLACES.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
-    match place.map_or(&Place::First, |(_, place)| place) {
-        Place::First => rest.first().copied(),
-        Place::Second => rest.get(1).copied(),
-        Place::Counted(at) => {
+    let position = KEY_POSITIONS.iter().find(|(other, _)| name.eq_ignore_ascii_case(other));
+    match position.map_or(&KeyPosition::First, |(_, position)| position) {
+        KeyPosition::First => rest.first().copied(),
+        KeyPosition::Second => rest.get(1).copied(),
+        KeyPosition::Counted(at) => {
             let number: u64 = str::from_utf8(rest.get(at - 1)?).ok()?.parse().ok()?;
             // Redis refuses a number that is larger than the number of keys.
             if number == 0 { None } else { rest.get(*at).copied() }
         }
-        Place::Streams => {
+        KeyPosition::Streams => {
             let at = rest.iter().position(|word| word.eq_ignore_ascii_case(b"STREAMS"))?;
             rest.get(at + 1).copied()
         }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_is_found_wherever_it_stands() {
+    fn the_first_key_is_found_at_any_position() {
         for words in [
             &["GET", "key"][..],
             &["hset", "key", "f", "v"],
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_key_has_none() {
+    fn a_command_without_a_key_has_no_slot() {
         for words in [
             &["PING"][..],
             &["publish", "channel", "message"],

@@ -4,7 +4,7 @@ use redis::cluster::NodeAddress;
 use redis::cluster_routing::Slot;
 use redis::{ConnectionAddr, ServerError, ServerErrorKind};
 
-use crate::link::node::Node;
+use crate::backend::node::Node;
 
 /// A redirection: Redis did not run the command, and names the node that will.
 pub(super) struct Redirection {

@@ -8,13 +8,13 @@ use redis::cluster_routing::Slot;
 use redis::{ConnectionAddr, ConnectionInfo};
 
 use super::layout::Layout;
-use crate::link::node::Node;
+use crate::backend::node::Node;
 
 /// The number of slots of a cluster.
 const SLOTS: u16 = 1 << 14;
 
 /// The connected nodes, and the slots of each master.
-pub(super) struct Map {
+pub(super) struct SlotMap {
     slots: HashMap<Slot, Arc<Node>>,
     nodes: HashMap<NodeAddress, Arc<Node>>,
     known: HashSet<NodeAddress>,
@@ -25,7 +25,7 @@ pub(super) struct Map {
     checks: u32,
 }
 
-impl Map {
+impl SlotMap {
     pub(super) fn new(template: ConnectionInfo, connections: usize) -> Self {
         Self {
             slots: HashMap::new(),
@@ -40,7 +40,7 @@ impl Map {
     /// Returns the master of a slot. For no slot, and for a slot without a master, it is the master
     /// of the first assigned slot, whose reply says what is wrong.
     pub(super) fn master(&self, slot: Option<Slot>) -> Option<Arc<Node>> {
-        slot.and_then(|slot| self.slots.get(&slot)).or_else(|| self.first()).cloned()
+        slot.and_then(|slot| self.slots.get(&slot)).or_else(|| self.first_master()).cloned()
     }
 
     pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
@@ -52,7 +52,7 @@ impl Map {
     }
 
     /// Whether every slot has a master.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.slots.len() == usize::from(SLOTS)
     }
 
@@ -70,7 +70,7 @@ impl Map {
         if !self.knows(address) {
             return None;
         }
-        let info = self.template.clone().set_addr(self.at(address)?);
+        let info = self.template.clone().set_addr(self.connection_addr(address)?);
         let node = Node::new(info, self.connections).ok()?;
         self.nodes.insert(address.clone(), Arc::clone(&node));
         Some(node)
@@ -82,7 +82,7 @@ impl Map {
 
     /// Adopts a layout, and returns whether the masters have changed. Retires the nodes that have
     /// no slots any more; requests in flight there end by themselves.
-    pub(super) fn settle(&mut self, layout: Layout) -> bool {
+    pub(super) fn apply(&mut self, layout: Layout) -> bool {
         self.checks = 0;
         self.known = layout.known;
         let before: HashSet<_> = self.nodes.keys().cloned().collect();
@@ -93,7 +93,7 @@ impl Map {
             let range = (first..=last).filter_map(Slot::new);
             slots.extend(range.map(|slot| (slot, Arc::clone(&node))));
             // The layout names it again. If it fails once more, the map is refreshed once more.
-            node.trust();
+            node.clear_suspicion();
             masters.insert(address);
         }
         self.slots = slots;
@@ -107,11 +107,11 @@ impl Map {
         !before.is_empty() && before != masters
     }
 
-    fn first(&self) -> Option<&Arc<Node>> {
+    fn first_master(&self) -> Option<&Arc<Node>> {
         (0..SLOTS).filter_map(Slot::new).find_map(|slot| self.slots.get(&slot))
     }
 
-    fn at(&self, address: &NodeAddress) -> Option<ConnectionAddr> {
+    fn connection_addr(&self, address: &NodeAddress) -> Option<ConnectionAddr> {
         let (host, port) = (address.host().to_owned(), address.port());
         match self.template.addr() {
             ConnectionAddr::Tcp(..) => Some(ConnectionAddr::Tcp(host, port)),
@@ -131,33 +131,33 @@ mod tests {
     use redis::IntoConnectionInfo as _;
 
     use super::*;
-    use crate::link::cluster::layout::tests::{halves, node, range, read};
+    use crate::backend::cluster::layout::tests::{halves, node, range, read};
 
-    fn host(map: &Map, slot: u16) -> String {
+    fn host(map: &SlotMap, slot: u16) -> String {
         map.master(Slot::new(slot)).unwrap().address().to_string()
     }
 
     #[tokio::test]
-    async fn the_map_follows_what_is_said() {
-        let mut map = Map::new("redis://:secret@seed".into_connection_info().unwrap(), 1);
-        assert!(map.master(None).is_none() && !map.is_whole());
-        assert!(!map.settle(halves("one", "other")));
-        assert!(map.is_whole());
+    async fn the_map_follows_each_layout() {
+        let mut map = SlotMap::new("redis://:secret@seed".into_connection_info().unwrap(), 1);
+        assert!(map.master(None).is_none() && !map.is_complete());
+        assert!(!map.apply(halves("one", "other")));
+        assert!(map.is_complete());
         assert_eq!((host(&map, 0), host(&map, 16383)), ("one:6379".into(), "other:6379".into()));
         let former = map.master(Slot::new(16383)).unwrap();
-        assert!(map.settle(halves("one", "next")));
+        assert!(map.apply(halves("one", "next")));
         assert_eq!(host(&map, 16383), "next:6379");
-        assert!(!map.settle(halves("one", "next")));
+        assert!(!map.apply(halves("one", "next")));
         assert!(!Arc::ptr_eq(&former, &map.master(Slot::new(16383)).unwrap()));
         // A replica that a redirection names is connected to; a node outside of the cluster is not.
-        assert!(map.node(&NodeAddress::new("stranger", 6379)).is_none());
+        assert!(map.node(&NodeAddress::new("outsider", 6379)).is_none());
         let replica = map.node(&NodeAddress::new("replica", 6379)).unwrap();
         map.assign(Slot::new(5).unwrap(), &replica);
         assert_eq!((host(&map, 5), host(&map, 6)), ("replica:6379".into(), "one:6379".into()));
         // A command for a slot without a master goes to the first master.
         let half = range(8192, 16383, &[node("one", 6379)]);
-        map.settle(read(&format!("*1\r\n{half}")).unwrap());
+        map.apply(read(&format!("*1\r\n{half}")).unwrap());
         assert_eq!(host(&map, 5), "one:6379");
-        assert!(!map.is_whole());
+        assert!(!map.is_complete());
     }
 }

@@ -9,26 +9,26 @@ use futures_util::StreamExt as _;
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
-use crate::command::Malformed;
+use crate::command::MalformedCommand;
 use crate::failure::Failure;
-use crate::limits::{Admitted, Room};
+use crate::limits::{Admitted, PoolPermit};
 use crate::reply::Format;
 use crate::routes::Context;
 
 /// How much of a body that is too large is still read, as a multiple of the limit.
-const DISCARD_TIMES: usize = 4;
+const MAX_DISCARD_FACTOR: usize = 4;
 
 /// A request whose body has been read.
-pub(crate) struct Arrived {
+pub(crate) struct ReceivedRequest {
     pub(crate) body: Vec<u8>,
     /// The memory of the body, reserved until the response is ready.
-    _room: Option<Room>,
+    _memory: Option<PoolPermit>,
     /// When the request times out.
     pub(crate) deadline: Instant,
     pub(crate) format: Format,
 }
 
-impl Arrived {
+impl ReceivedRequest {
     /// Reads the whole body, within the limits of its client.
     pub(crate) async fn read(
         shared: &Context,
@@ -37,63 +37,64 @@ impl Arrived {
     ) -> Result<Self, Failure> {
         let deadline = Instant::now() + shared.request_time;
         let format = Format::requested(request.headers())?;
-        let limit = shared.limits.body_max(admitted);
+        let limit = shared.limits.max_body(admitted);
         // A body with too large a `Content-Length` is refused before it is read.
-        let announced = usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
+        let content_length =
+            usize::try_from(request.body().size_hint().lower()).unwrap_or(usize::MAX);
         // A client with `Expect: 100-continue` sends no body after a refusal.
-        let asks = request.headers().contains_key(EXPECT);
-        let mut parts = request.into_body().into_data_stream();
-        let read = if announced > limit {
+        let expects_continue = request.headers().contains_key(EXPECT);
+        let mut chunks = request.into_body().into_data_stream();
+        let read = if content_length > limit {
             Err(Failure::TooLarge)
         } else {
-            let reading = read_body(shared, admitted, &mut parts, limit);
+            let reading = read_body(shared, admitted, &mut chunks, limit);
             timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
         };
-        if matches!(read, Err(Failure::TooLarge)) && !asks {
+        if matches!(read, Err(Failure::TooLarge)) && !expects_continue {
             // The request counts against its client's limits while the rest of its body is read.
             let admitted = Arc::clone(admitted);
             drop(tokio::spawn(async move {
-                let discarding = discard(parts, limit.saturating_mul(DISCARD_TIMES));
+                let discarding = discard(chunks, limit.saturating_mul(MAX_DISCARD_FACTOR));
                 let _: Result<(), Elapsed> = timeout_at(deadline, discarding).await;
                 drop(admitted);
             }));
         }
-        let (body, room) = read?;
-        shared.limits.read(admitted, body.len())?;
-        Ok(Self { body, _room: room, deadline, format })
+        let (body, memory) = read?;
+        shared.limits.count_body(admitted, body.len())?;
+        Ok(Self { body, _memory: memory, deadline, format })
     }
 
-    pub(crate) fn text(&self) -> Result<&str, Malformed> {
-        str::from_utf8(&self.body).map_err(|_| Malformed::Encoding)
+    pub(crate) fn text(&self) -> Result<&str, MalformedCommand> {
+        str::from_utf8(&self.body).map_err(|_| MalformedCommand::Encoding)
     }
 }
 
-/// Reads a body, and reserves memory for each part as it arrives, not for the announced length.
+/// Reads a body. Reserves memory for each chunk as it arrives, not for the announced length.
 async fn read_body(
     shared: &Context,
     admitted: &Admitted,
-    parts: &mut BodyDataStream,
+    chunks: &mut BodyDataStream,
     limit: usize,
-) -> Result<(Vec<u8>, Option<Room>), Failure> {
-    let (mut whole, mut room) = (Vec::new(), None);
-    while let Some(part) = parts.next().await {
+) -> Result<(Vec<u8>, Option<PoolPermit>), Failure> {
+    let (mut whole, mut memory) = (Vec::new(), None);
+    while let Some(chunk) = chunks.next().await {
         let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
-        let part = part.map_err(broken)?;
-        if whole.len() + part.len() > limit {
+        let chunk = chunk.map_err(broken)?;
+        if whole.len() + chunk.len() > limit {
             return Err(Failure::TooLarge);
         }
-        shared.limits.body(admitted, &mut room, part.len())?;
-        whole.extend_from_slice(&part);
+        shared.limits.reserve_body(admitted, &mut memory, chunk.len())?;
+        whole.extend_from_slice(&chunk);
     }
-    Ok((whole, room))
+    Ok((whole, memory))
 }
 
 /// Reads and drops up to `max` bytes of a refused body. If the connection were closed while the
 /// client sends, it could not read the reason.
-async fn discard(mut parts: BodyDataStream, max: usize) {
+async fn discard(mut chunks: BodyDataStream, max: usize) {
     let mut left = max;
-    while let Some(Ok(part)) = parts.next().await {
-        match left.checked_sub(part.len()) {
+    while let Some(Ok(chunk)) = chunks.next().await {
+        match left.checked_sub(chunk.len()) {
             Some(rest) => left = rest,
             None => return,
         }

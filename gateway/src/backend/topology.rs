@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _};
 
 /// The port of a Sentinel whose address has none.
-const SENTINEL: &str = "26379";
+const DEFAULT_SENTINEL_PORT: &str = "26379";
 
 /// The servers to connect to.
-pub(crate) enum Target {
+pub(crate) enum Topology {
     /// Some nodes of a cluster; they name the other ones.
     Cluster(Vec<ConnectionInfo>),
-    One(ConnectionInfo),
+    Standalone(ConnectionInfo),
     /// Sentinels, their name for the master, and the login for it. Of the address of `master` only
     /// its use of TLS counts.
     Sentinel {
@@ -21,9 +21,9 @@ pub(crate) enum Target {
     },
 }
 
-impl Target {
+impl Topology {
     pub(crate) fn unix(socket: PathBuf) -> Option<Self> {
-        ConnectionAddr::Unix(socket).into_connection_info().ok().map(Self::One)
+        ConnectionAddr::Unix(socket).into_connection_info().ok().map(Self::Standalone)
     }
 
     /// Returns the hosts and ports, or the path, for the log. Never contains a user or a password.
@@ -34,9 +34,9 @@ impl Target {
         };
         match self {
             Self::Cluster(nodes) => format!("the cluster of {}", addresses(nodes)),
-            Self::One(info) => info.addr().to_string(),
+            Self::Standalone(info) => info.addr().to_string(),
             Self::Sentinel { sentinels, name, .. } => {
-                format!("{name}, says Sentinel at {}", addresses(sentinels))
+                format!("{name} of the Sentinels at {}", addresses(sentinels))
             }
         }
     }
@@ -45,13 +45,15 @@ impl Target {
     /// the driver's error text could repeat parts of the URL.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let Some((scheme, rest)) = url.split_once("://") else {
-            return url.into_connection_info().ok().map(Self::One);
+            return url.into_connection_info().ok().map(Self::Standalone);
         };
         match scheme.split_once('+') {
-            None => url.into_connection_info().ok().map(Self::One),
-            Some((base @ ("redis" | "rediss"), "cluster")) => Several::read(base, rest)?.cluster(),
+            None => url.into_connection_info().ok().map(Self::Standalone),
+            Some((base @ ("redis" | "rediss"), "cluster")) => {
+                MultiHostUrl::parse(base, rest)?.cluster()
+            }
             Some((base @ ("redis" | "rediss"), "sentinel")) => {
-                Several::read(base, rest)?.sentinel()
+                MultiHostUrl::parse(base, rest)?.sentinel()
             }
             Some(_) => None,
         }
@@ -59,7 +61,7 @@ impl Target {
 }
 
 /// The parts of `USER:PASSWORD@HOST:PORT,HOST:PORT/PATH?QUERY#FRAGMENT`, not yet unescaped.
-struct Several<'a> {
+struct MultiHostUrl<'a> {
     scheme: &'a str,
     login: Option<&'a str>,
     hosts: Vec<&'a str>,
@@ -68,8 +70,8 @@ struct Several<'a> {
     fragment: Option<&'a str>,
 }
 
-impl<'a> Several<'a> {
-    fn read(scheme: &'a str, rest: &'a str) -> Option<Self> {
+impl<'a> MultiHostUrl<'a> {
+    fn parse(scheme: &'a str, rest: &'a str) -> Option<Self> {
         let (rest, fragment) = match rest.split_once('#') {
             Some((rest, fragment)) => (rest, Some(fragment)),
             None => (rest, None),
@@ -85,16 +87,16 @@ impl<'a> Several<'a> {
         (!empty).then_some(Self { scheme, login, hosts, path, query, fragment })
     }
 
-    fn cluster(self) -> Option<Target> {
+    fn cluster(self) -> Option<Topology> {
         // A cluster has only database 0.
         if !matches!(self.path, "" | "0") || !self.query.is_empty() {
             return None;
         }
         let nodes = self.hosts.iter().map(|host| self.info(self.login, host, ""));
-        nodes.collect::<Option<_>>().map(Target::Cluster)
+        nodes.collect::<Option<_>>().map(Topology::Cluster)
     }
 
-    fn sentinel(self) -> Option<Target> {
+    fn sentinel(self) -> Option<Topology> {
         let (name, database) = self.path.split_once('/').unwrap_or((self.path, ""));
         // Sentinel accepts no master name that would need escapes.
         if name.is_empty() || name.contains('%') {
@@ -103,8 +105,8 @@ impl<'a> Several<'a> {
         let (mut user, mut password) = ("", None);
         for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=')? {
-                ("sentinel-user", value) => user = plain(value)?,
-                ("sentinel-password", value) => password = Some(plain(value)?),
+                ("sentinel-user", value) => user = as_userinfo(value)?,
+                ("sentinel-password", value) => password = Some(as_userinfo(value)?),
                 _ => return None,
             }
         }
@@ -113,10 +115,10 @@ impl<'a> Several<'a> {
             // Looks behind the closing bracket of an IPv6 address, and at the whole of any other
             // host.
             let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
-            let port = if has_port { String::new() } else { format!(":{SENTINEL}") };
+            let port = if has_port { String::new() } else { format!(":{DEFAULT_SENTINEL_PORT}") };
             self.info(login.as_deref(), &format!("{host}{port}"), "")
         });
-        Some(Target::Sentinel {
+        Some(Topology::Sentinel {
             sentinels: sentinels.collect::<Option<_>>()?,
             name: name.to_owned(),
             master: self.info(self.login, self.hosts.first()?, database)?,
@@ -133,7 +135,7 @@ impl<'a> Several<'a> {
 }
 
 /// Returns the value if it may stand in front of the `@` of a URL, where `sentinel` puts it.
-fn plain(value: &str) -> Option<&str> {
+fn as_userinfo(value: &str) -> Option<&str> {
     (!value.contains(['/', '@', ':', '[', ']'])).then_some(value)
 }
 
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     fn cluster(url: &str) -> Vec<ConnectionInfo> {
-        let Some(Target::Cluster(nodes)) = Target::parse(url) else { panic!("{url}") };
+        let Some(Topology::Cluster(nodes)) = Topology::parse(url) else { panic!("{url}") };
         nodes
     }
 
@@ -165,7 +167,7 @@ mod tests {
     fn sentinels_have_a_login_of_their_own() {
         let url = "redis+sentinel://:p%40ss@one:1,[::1],three/main/5\
                    ?sentinel-user=watch&sentinel-password=s%2Fecret";
-        let Some(Target::Sentinel { sentinels, name, master }) = Target::parse(url) else {
+        let Some(Topology::Sentinel { sentinels, name, master }) = Topology::parse(url) else {
             panic!("{url}");
         };
         assert_eq!(addresses(&sentinels), ["one:1", "::1:26379", "three:26379"]);
@@ -177,7 +179,7 @@ mod tests {
         }
         assert_eq!(master.redis_settings().password(), Some("p@ss"));
         assert_eq!(master.redis_settings().db(), 5);
-        let Some(Target::Sentinel { sentinels, .. }) = Target::parse("redis+sentinel://:p@h/m")
+        let Some(Topology::Sentinel { sentinels, .. }) = Topology::parse("redis+sentinel://:p@h/m")
         else {
             panic!();
         };
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn a_url_without_a_clear_meaning_is_refused() {
         for url in [
             "redis+cluster://",
             "redis+cluster://one,,two",
@@ -204,7 +206,7 @@ mod tests {
             "http://one",
             "one",
         ] {
-            assert!(Target::parse(url).is_none(), "{url}");
+            assert!(Topology::parse(url).is_none(), "{url}");
         }
     }
 }

@@ -12,21 +12,22 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::info;
 
-use super::gate::Gate;
 use super::node::Node;
-use super::{Messages, Topic, nobody};
-use crate::policy::Lane;
+use super::single_flight::SingleFlight;
+use super::{MessageStream, Topic, no_node};
+use crate::policy::ConnectionKind;
 
 /// The time limit for the replies of the Sentinels and of the master that they name.
-const SEARCH: Duration = Duration::from_secs(5);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The present master, and the Sentinels that name it.
 ///
-/// The gateway asks the Sentinels every second, so that it soon leaves a master that was replaced
-/// and does not know it yet; and before the next command after each failure of the present master.
-/// A node that the Sentinels name must itself report that it is a master, or it is not used.
+/// The gateway queries the Sentinels every second, so that it soon leaves a master that was
+/// replaced and does not know it yet; and before the next command after each failure of the present
+/// master. A node that the Sentinels name must itself report that it is a master, or it is not
+/// used.
 pub(crate) struct Sentinel {
-    gate: Gate,
+    refreshing: SingleFlight,
     sentinels: Mutex<SentinelClient>,
     master: RwLock<Option<Arc<Node>>>,
     connections: usize,
@@ -49,38 +50,46 @@ impl Sentinel {
         let sentinels =
             SentinelClient::build(sentinels, name, Some(node), SentinelServerType::Master)?;
         Ok(Self {
-            gate: Gate::default(),
+            refreshing: SingleFlight::default(),
             sentinels: Mutex::new(sentinels),
             master: RwLock::default(),
             connections,
         })
     }
 
-    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+    pub(super) async fn command(
+        &self,
+        command: &Cmd,
+        connection: ConnectionKind,
+    ) -> RedisResult<Value> {
         let master = self.master().await?;
-        let reply = master.command(command, lane).await?;
-        doubt_a_replica(&master, [&reply]);
+        let reply = master.command(command, connection).await?;
+        suspect_a_replica(&master, [&reply]);
         Ok(reply)
     }
 
-    pub(super) async fn pipeline(&self, pipe: &Pipeline, lane: Lane) -> RedisResult<Vec<Value>> {
+    pub(super) async fn pipeline(
+        &self,
+        pipe: &Pipeline,
+        connection: ConnectionKind,
+    ) -> RedisResult<Vec<Value>> {
         let master = self.master().await?;
-        let replies = master.pipeline(pipe, lane).await?;
-        doubt_a_replica(&master, &replies);
+        let replies = master.pipeline(pipe, connection).await?;
+        suspect_a_replica(&master, &replies);
         Ok(replies)
     }
 
     pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
         let master = self.master().await?;
         let reply = master.transaction(pipe).await?;
-        doubt_a_replica(&master, [&reply]);
+        suspect_a_replica(&master, [&reply]);
         Ok(reply)
     }
 
     pub(super) async fn subscribe(
         &self,
         topic: &Topic,
-    ) -> RedisResult<Result<Messages, ServerError>> {
+    ) -> RedisResult<Result<MessageStream, ServerError>> {
         self.master().await?.subscribe(topic).await
     }
 
@@ -92,42 +101,44 @@ impl Sentinel {
     }
 
     pub(super) async fn check(&self) -> bool {
-        self.search().await;
+        self.refresh().await;
         match self.current() {
             Some(master) => master.check().await,
             None => false,
         }
     }
 
-    /// Returns the present master. A doubted one is not used before the Sentinels have named it
+    /// Returns the present master. A suspect one is not used before the Sentinels have named it
     /// again: it may have restarted as a master that no replica or Sentinel follows.
     async fn master(&self) -> RedisResult<Arc<Node>> {
-        if let Some(master) = self.current().filter(|master| !master.is_doubted()) {
+        if let Some(master) = self.current().filter(|master| !master.is_suspect()) {
             return Ok(master);
         }
-        self.search().await;
-        self.current().filter(|master| !master.is_doubted()).ok_or_else(nobody)
+        self.refresh().await;
+        self.current().filter(|master| !master.is_suspect()).ok_or_else(no_node)
     }
 
     fn current(&self) -> Option<Arc<Node>> {
         self.master.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn search(&self) {
-        self.gate
-            .once(async {
+    async fn refresh(&self) {
+        self.refreshing
+            .run(async {
                 let mut sentinels = self.sentinels.lock().await;
-                if let Ok(Ok(found)) = timeout(SEARCH, sentinels.async_get_client()).await {
-                    self.settle(found.get_connection_info().clone());
+                if let Ok(Ok(found)) =
+                    timeout(DISCOVERY_TIMEOUT, sentinels.async_get_client()).await
+                {
+                    self.set_master(found.get_connection_info().clone());
                 }
             })
             .await;
     }
 
-    fn settle(&self, found: ConnectionInfo) {
+    fn set_master(&self, found: ConnectionInfo) {
         let mut master = self.master.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = master.as_ref().filter(|known| known.address() == found.addr()) {
-            same.trust();
+            same.clear_suspicion();
             return;
         }
         let Ok(fresh) = Node::new(found, self.connections) else { return };
@@ -138,12 +149,12 @@ impl Sentinel {
     }
 }
 
-/// Marks the master as doubted if it refuses a write with `READONLY`: it has become a replica.
-fn doubt_a_replica<'a>(master: &Node, replies: impl IntoIterator<Item = &'a Value>) {
+/// Marks the master as suspect if it refuses a write with `READONLY`: it has become a replica.
+fn suspect_a_replica<'a>(master: &Node, replies: impl IntoIterator<Item = &'a Value>) {
     let is_replica = replies.into_iter().any(|reply| {
         matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly))
     });
     if is_replica {
-        master.doubt();
+        master.mark_suspect();
     }
 }

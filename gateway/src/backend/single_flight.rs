@@ -1,23 +1,23 @@
-//! Coalesces concurrent requests for the same work.
+//! Coalesces concurrent calls for the same work into one run.
 
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// Runs work once for all callers that wait for it at the same time. When Redis goes away, every
-/// request notices at once and needs to know which node has replaced it: one of them asks, and all
-/// share the result.
+/// request notices at once and needs to know which node has replaced it: one of them queries the
+/// servers, and all share the result.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct SingleFlight {
     /// When the work last ended.
     done: Mutex<Option<Instant>>,
 }
 
-impl Gate {
+impl SingleFlight {
     /// Returns once `work` has ended, run by this caller or by another one in the meantime.
-    pub(super) async fn once(&self, work: impl Future<Output = ()>) {
-        let asked = Instant::now();
+    pub(super) async fn run(&self, work: impl Future<Output = ()>) {
+        let called = Instant::now();
         let mut done = self.done.lock().await;
-        if done.is_some_and(|done| done >= asked) {
+        if done.is_some_and(|done| done >= called) {
             return;
         }
         // If this caller is dropped here, the next waiting caller does the work.
@@ -37,27 +37,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_asks_while_it_is_done_takes_part() {
-        let gate = Gate::default();
+    async fn callers_that_wait_share_one_run() {
+        let flight = SingleFlight::default();
         let done = AtomicUsize::new(0);
-        let ask = || {
-            gate.once(async {
+        let call = || {
+            flight.run(async {
                 yield_now().await;
                 done.fetch_add(1, Ordering::Relaxed);
             })
         };
-        join_all((0..10).map(|_| ask())).await;
+        join_all((0..10).map(|_| call())).await;
         assert_eq!(done.load(Ordering::Relaxed), 1);
-        ask().await;
+        call().await;
         assert_eq!(done.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test]
-    async fn who_gives_up_leaves_the_work_to_the_next() {
-        let gate = Gate::default();
-        assert_eq!(gate.once(std::future::pending()).now_or_never(), None);
+    async fn a_dropped_caller_leaves_the_work_to_the_next_one() {
+        let flight = SingleFlight::default();
+        assert_eq!(flight.run(std::future::pending()).now_or_never(), None);
         let mut done = false;
-        gate.once(async { done = true }).await;
+        flight.run(async { done = true }).await;
         assert!(done);
     }
 }

@@ -15,10 +15,10 @@ pub(super) struct Layout {
 }
 
 /// Returns the command whose reply [`Layout::read`] parses.
-pub(super) fn question() -> Cmd {
-    let mut question = redis::cmd("CLUSTER");
-    question.arg("SLOTS");
-    question
+pub(super) fn query() -> Cmd {
+    let mut query = redis::cmd("CLUSTER");
+    query.arg("SLOTS");
+    query
 }
 
 impl Layout {
@@ -43,14 +43,14 @@ impl Layout {
         (!layout.ranges.is_empty()).then_some(layout)
     }
 
-    /// Returns the assignment of slots that most of the replies agree on, and all nodes that those
-    /// replies name.
-    pub(super) fn prevailing(answers: impl IntoIterator<Item = Self>) -> Option<Self> {
+    /// Returns the assignment of slots that most of the layouts have, and all nodes that those
+    /// layouts name.
+    pub(super) fn prevailing(layouts: impl IntoIterator<Item = Self>) -> Option<Self> {
         let mut votes: HashMap<Ranges, (usize, HashSet<NodeAddress>)> = HashMap::new();
-        for answer in answers {
-            let (count, known) = votes.entry(answer.ranges).or_default();
+        for layout in layouts {
+            let (count, known) = votes.entry(layout.ranges).or_default();
             *count += 1;
-            known.extend(answer.known);
+            known.extend(layout.known);
         }
         let (ranges, (_, known)) = votes.into_iter().max_by_key(|(_, (count, _))| *count)?;
         Some(Self { ranges, known })
@@ -79,35 +79,35 @@ pub(super) mod tests {
 
     use super::*;
 
-    pub(in crate::link::cluster) fn read(wire: &str) -> Option<Layout> {
-        let from = ConnectionAddr::Tcp("asked".to_owned(), 1);
+    pub(in crate::backend::cluster) fn read(wire: &str) -> Option<Layout> {
+        let from = ConnectionAddr::Tcp("queried".to_owned(), 1);
         Layout::read(&parse_redis_value(wire.as_bytes()).unwrap(), &from)
     }
 
-    pub(in crate::link::cluster) fn node(name: &str, port: u16) -> String {
+    pub(in crate::backend::cluster) fn node(name: &str, port: u16) -> String {
         format!("*3\r\n${}\r\n{name}\r\n:{port}\r\n$2\r\nid\r\n", name.len())
     }
 
-    pub(in crate::link::cluster) fn range(first: u16, last: u16, nodes: &[String]) -> String {
+    pub(in crate::backend::cluster) fn range(first: u16, last: u16, nodes: &[String]) -> String {
         let nodes = (nodes.len(), nodes.concat());
         format!("*{}\r\n:{first}\r\n:{last}\r\n{}", 2 + nodes.0, nodes.1)
     }
 
     /// Two masters with half of the slots each, and a replica.
-    pub(in crate::link::cluster) fn halves(one: &str, other: &str) -> Layout {
+    pub(in crate::backend::cluster) fn halves(one: &str, other: &str) -> Layout {
         let upper = range(8192, 16383, &[node(other, 6379), node("replica", 6379)]);
         read(&format!("*2\r\n{upper}{}", range(0, 8191, &[node(one, 6379)]))).unwrap()
     }
 
     #[test]
-    fn an_answer_names_masters_and_all_nodes() {
+    fn a_reply_names_masters_and_all_nodes() {
         let layout = halves("one", "other");
         let masters: Vec<_> = layout.ranges.iter().map(|(.., node)| node.host()).collect();
         assert_eq!(masters, ["one", "other"]);
         assert!(layout.known.contains(&NodeAddress::new("replica", 6379)));
         // A node that does not know its own name, and below one with an unknown name.
         let nameless = read(&format!("*1\r\n{}", range(0, 1, &[node("", 2)]))).unwrap();
-        assert_eq!(nameless.ranges[0].2, NodeAddress::new("asked", 2));
+        assert_eq!(nameless.ranges[0].2, NodeAddress::new("queried", 2));
         for wire in [
             "*0\r\n".to_owned(),
             "+OK\r\n".to_owned(),
@@ -120,9 +120,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn most_of_the_answers_prevail() {
-        let answers = [halves("one", "cut-off"), halves("one", "new"), halves("one", "new")];
-        let prevailing = Layout::prevailing(answers).unwrap();
+    fn the_most_frequent_layout_prevails() {
+        let layouts = [halves("one", "cut-off"), halves("one", "new"), halves("one", "new")];
+        let prevailing = Layout::prevailing(layouts).unwrap();
         assert_eq!(prevailing.ranges[1].2.host(), "new");
         assert!(Layout::prevailing([]).is_none());
     }

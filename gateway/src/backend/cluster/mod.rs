@@ -6,12 +6,12 @@
 //! all other replies of a pipeline. It also provides no connection for one request, which `WAIT`
 //! needs.
 
-mod batch;
+mod connections;
 mod layout;
-mod map;
+mod pipeline;
 mod redirection;
 mod route;
-mod way;
+mod slot_map;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,28 +22,28 @@ use redis::{Cmd, ConnectionInfo, Pipeline, RedisResult, ServerError, ServerError
 use tokio::time::timeout;
 use tracing::info;
 
+use self::connections::RequestConnections;
 use self::layout::Layout;
-use self::map::Map;
 use self::redirection::Redirection;
-use self::way::Way;
-use super::gate::Gate;
-use super::node::{Node, PATIENCE};
-use super::{Messages, Topic, nobody};
-use crate::policy::Lane;
+use self::slot_map::SlotMap;
+use super::node::{NODE_TIMEOUT, Node};
+use super::single_flight::SingleFlight;
+use super::{MessageStream, Topic, no_node};
+use crate::policy::ConnectionKind;
 
 /// The most redirections that a command follows, one after the other. Two are usual while slots
 /// move.
-const REDIRECTIONS: usize = 5;
+const MAX_REDIRECTIONS: usize = 5;
 /// The number of checks, one per second, after which the map of slots is refreshed without a cause.
-const CHECKS: u32 = 30;
-/// The most nodes that one refresh asks.
-const WITNESSES: usize = 9;
+const CHECKS_PER_REFRESH: u32 = 30;
+/// The most nodes that one refresh queries.
+const MAX_QUERIED_NODES: usize = 9;
 
 /// The nodes of a cluster, and the map from slots to masters.
 pub(crate) struct Cluster {
-    gate: Gate,
-    map: RwLock<Map>,
-    /// The nodes to ask while no node is known, and when no known node replies.
+    refreshing: SingleFlight,
+    map: RwLock<SlotMap>,
+    /// The nodes to query while no node is known, and when no known node replies.
     seeds: Vec<Arc<Node>>,
     /// Set by a redirection and by `CLUSTERDOWN`: the next check refreshes the map.
     stale: AtomicBool,
@@ -51,22 +51,35 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(seeds: Vec<ConnectionInfo>, connections: usize) -> RedisResult<Self> {
-        let template = seeds.first().cloned().ok_or_else(nobody)?;
+        let template = seeds.first().cloned().ok_or_else(no_node)?;
         let seeds = seeds.into_iter().map(|seed| Node::new(seed, 1)).collect::<RedisResult<_>>()?;
         Ok(Self {
-            gate: Gate::default(),
-            map: RwLock::new(Map::new(template, connections)),
+            refreshing: SingleFlight::default(),
+            map: RwLock::new(SlotMap::new(template, connections)),
             seeds,
             stale: AtomicBool::new(true),
         })
     }
 
-    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
+    pub(super) async fn command(
+        &self,
+        command: &Cmd,
+        connection: ConnectionKind,
+    ) -> RedisResult<Value> {
         let slot = route::slot(command);
         let mut node = self.node(slot).await?;
-        let reply = node.command(command, lane).await?;
+        let reply = node.command(command, connection).await?;
         match slot {
-            Some(slot) => self.settle(command, slot, &mut node, reply, &mut Way::Shared).await,
+            Some(slot) => {
+                self.follow_redirections(
+                    command,
+                    slot,
+                    &mut node,
+                    reply,
+                    &mut RequestConnections::Shared,
+                )
+                .await
+            }
             None => Ok(reply),
         }
     }
@@ -76,19 +89,19 @@ impl Cluster {
         let mut slots = pipe.cmd_iter().filter_map(route::slot);
         let slot = slots.next();
         if slots.any(|other| Some(other) != slot) {
-            return refusal(b"-CROSSSLOT Keys in request don't hash to the same slot\r\n");
+            return error_reply(b"-CROSSSLOT Keys in request don't hash to the same slot\r\n");
         }
         let mut node = self.node(slot).await?;
         let mut reply = node.transaction(pipe).await?;
         let Some(slot) = slot else { return Ok(reply) };
-        for _ in 0..REDIRECTIONS {
+        for _ in 0..MAX_REDIRECTIONS {
             // If `EXEC` or one of the queued commands was redirected, none of them has run.
             let Some(redirection) = self.redirection(&reply, slot) else { break };
             if redirection.is_ask() {
                 // `ASKING` applies to one command only.
-                return refusal(b"-TRYAGAIN The slot of this transaction is being moved\r\n");
+                return error_reply(b"-TRYAGAIN The slot of this transaction is being moved\r\n");
             }
-            let Some(next) = self.follow(&redirection, &node).await else { break };
+            let Some(next) = self.redirection_target(&redirection, &node).await else { break };
             reply = next.transaction(pipe).await?;
             node = next;
         }
@@ -100,18 +113,18 @@ impl Cluster {
     pub(super) async fn subscribe(
         &self,
         topic: &Topic,
-    ) -> RedisResult<Result<Messages, ServerError>> {
+    ) -> RedisResult<Result<MessageStream, ServerError>> {
         let slot = match topic {
             Topic::Channel(channel) | Topic::Shard(channel) => Some(Slot::for_key(channel)),
             Topic::Pattern(_) => None,
         };
         let mut node = self.node(slot).await?;
         let mut messages = node.subscribe(topic).await?;
-        for _ in 0..REDIRECTIONS {
+        for _ in 0..MAX_REDIRECTIONS {
             let (Err(error), Some(slot)) = (&messages, slot) else { break };
             let reply = Value::ServerError(error.clone());
             let Some(redirection) = self.redirection(&reply, slot) else { break };
-            let Some(next) = self.follow(&redirection, &node).await else { break };
+            let Some(next) = self.redirection_target(&redirection, &node).await else { break };
             messages = next.subscribe(topic).await?;
             node = next;
         }
@@ -119,53 +132,53 @@ impl Cluster {
     }
 
     pub(super) async fn is_alive(&self) -> bool {
-        let nodes = self.read(Map::nodes);
-        let answers = join_all(nodes.iter().map(|node| node.is_alive())).await;
-        self.read(Map::is_whole) && answers.into_iter().all(|is_alive| is_alive)
+        let nodes = self.read(SlotMap::nodes);
+        let replies = join_all(nodes.iter().map(|node| node.is_alive())).await;
+        self.read(SlotMap::is_complete) && replies.into_iter().all(|is_alive| is_alive)
     }
 
     /// Checks the connections to every node, and refreshes the map of slots when a check fails,
-    /// when the map is stale, and every [`CHECKS`] checks.
+    /// when the map is stale, and every [`CHECKS_PER_REFRESH`] checks.
     pub(super) async fn check(&self) -> bool {
-        let nodes = self.read(Map::nodes);
-        let answers = join_all(nodes.iter().map(|node| node.check())).await;
-        let is_alive = answers.into_iter().all(|is_alive| is_alive);
-        let is_due = self.write(|map| map.count_check() >= CHECKS);
+        let nodes = self.read(SlotMap::nodes);
+        let replies = join_all(nodes.iter().map(|node| node.check())).await;
+        let is_alive = replies.into_iter().all(|is_alive| is_alive);
+        let is_due = self.write(|map| map.count_check() >= CHECKS_PER_REFRESH);
         if !is_alive || is_due || self.stale.swap(false, Ordering::Relaxed) {
             self.refresh().await;
         }
-        is_alive && self.read(Map::is_whole)
+        is_alive && self.read(SlotMap::is_complete)
     }
 
     /// Returns the master of a slot. Without a slot it is always the same node, so that a `SCAN`
     /// can continue.
     ///
-    /// If the node is doubted, the map is refreshed first, since another node may have replaced it.
+    /// If the node is suspect, the map is refreshed first, since another node may have replaced it.
     async fn node(&self, slot: Option<Slot>) -> RedisResult<Arc<Node>> {
-        if let Some(node) = self.read(|map| map.master(slot)).filter(|node| !node.is_doubted()) {
+        if let Some(node) = self.read(|map| map.master(slot)).filter(|node| !node.is_suspect()) {
             return Ok(node);
         }
         self.refresh().await;
-        self.read(|map| map.master(slot)).ok_or_else(nobody)
+        self.read(|map| map.master(slot)).ok_or_else(no_node)
     }
 
     /// Follows redirections from `node` to the node that runs the command, and returns its reply.
-    async fn settle(
+    async fn follow_redirections(
         &self,
         command: &Cmd,
         slot: Slot,
         node: &mut Arc<Node>,
         mut reply: Value,
-        way: &mut Way,
+        connections: &mut RequestConnections,
     ) -> RedisResult<Value> {
-        for _ in 0..REDIRECTIONS {
+        for _ in 0..MAX_REDIRECTIONS {
             let Some(redirection) = self.redirection(&reply, slot) else { break };
-            let Some(next) = self.follow(&redirection, node).await else { break };
+            let Some(next) = self.redirection_target(&redirection, node).await else { break };
             *node = next;
             reply = if redirection.is_ask() {
-                way.ask(node, command).await?
+                connections.send_asking(node, command).await?
             } else {
-                way.send(node, command).await?
+                connections.send(node, command).await?
             };
         }
         Ok(reply)
@@ -183,7 +196,11 @@ impl Cluster {
     /// Returns the node that the redirection names. `None` if the cluster does not name it too: a
     /// script can reply with any error text, and must not direct the gateway and its password to
     /// another host.
-    async fn follow(&self, redirection: &Redirection, from: &Node) -> Option<Arc<Node>> {
+    async fn redirection_target(
+        &self,
+        redirection: &Redirection,
+        from: &Node,
+    ) -> Option<Arc<Node>> {
         self.stale.store(true, Ordering::Relaxed);
         let address = redirection.address(from)?;
         if !self.read(|map| map.knows(&address)) {
@@ -198,45 +215,46 @@ impl Cluster {
         })
     }
 
-    /// Refreshes the map of slots. Asks the nodes that are not doubted; if none replies, all nodes;
-    /// then the seeds.
+    /// Refreshes the map of slots. Queries the nodes that are not suspect; if none replies,
+    /// all nodes; then the seeds.
     async fn refresh(&self) {
         let work = async {
-            let all = self.read(Map::nodes);
-            let trusted: Vec<_> = all.iter().filter(|node| !node.is_doubted()).cloned().collect();
+            let all = self.read(SlotMap::nodes);
+            let trusted: Vec<_> = all.iter().filter(|node| !node.is_suspect()).cloned().collect();
             for nodes in [&trusted, &all, &self.seeds] {
-                if let Some(layout) = ask(nodes).await {
-                    if self.write(|map| map.settle(layout)) {
+                if let Some(layout) = query_layout(nodes).await {
+                    if self.write(|map| map.apply(layout)) {
                         info!("the masters of the cluster have changed");
                     }
                     return;
                 }
             }
         };
-        self.gate.once(work).await;
+        self.refreshing.run(work).await;
     }
 
-    fn read<T>(&self, look: impl FnOnce(&Map) -> T) -> T {
-        look(&self.map.read().unwrap_or_else(PoisonError::into_inner))
+    fn read<T>(&self, read: impl FnOnce(&SlotMap) -> T) -> T {
+        read(&self.map.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut Map) -> T) -> T {
+    fn write<T>(&self, change: impl FnOnce(&mut SlotMap) -> T) -> T {
         change(&mut self.map.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Asks up to [`WITNESSES`] nodes for the map, and returns the one that most of them report: a node
-/// that is cut off from its cluster still reports an old one.
-async fn ask(nodes: &[Arc<Node>]) -> Option<Layout> {
-    let question = layout::question();
-    let answers = nodes.iter().take(WITNESSES).map(|node| async {
-        let reply = timeout(PATIENCE, node.command(&question, Lane::Shared)).await.ok()?.ok()?;
+/// Queries up to [`MAX_QUERIED_NODES`] nodes for the layout, and returns the one that most of them
+/// report: a node that is cut off from its cluster still reports an old one.
+async fn query_layout(nodes: &[Arc<Node>]) -> Option<Layout> {
+    let query = layout::query();
+    let layouts = nodes.iter().take(MAX_QUERIED_NODES).map(|node| async {
+        let reply =
+            timeout(NODE_TIMEOUT, node.command(&query, ConnectionKind::Shared)).await.ok()?.ok()?;
         Layout::read(&reply, node.address())
     });
-    Layout::prevailing(join_all(answers).await.into_iter().flatten())
+    Layout::prevailing(join_all(layouts).await.into_iter().flatten())
 }
 
 /// Returns an error as Redis itself would reply it.
-fn refusal(line: &[u8]) -> RedisResult<Value> {
+fn error_reply(line: &[u8]) -> RedisResult<Value> {
     redis::parse_redis_value(line)
 }

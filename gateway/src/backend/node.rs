@@ -13,13 +13,13 @@ use redis::{
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Messages, Topic};
-use crate::policy::Lane;
+use super::{MessageStream, Topic};
+use crate::policy::ConnectionKind;
 
 /// The time limit for opening a connection, and for the reply to a `PING` on an open one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const NODE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The number of commands queued for one connection, beyond which requests wait to enter the queue.
-const QUEUE: usize = 1024;
+const MAX_QUEUED_COMMANDS: usize = 1024;
 
 /// The shared connections to one Redis, and the client that opens others.
 ///
@@ -27,10 +27,10 @@ const QUEUE: usize = 1024;
 pub(crate) struct Node {
     client: Client,
     shared: Vec<RwLock<ConnectionManager>>,
-    next: AtomicUsize,
+    next_index: AtomicUsize,
     /// Set after a failure. A cluster or Sentinels then look up again which node is the right one
     /// before they send another command to this one.
-    doubted: AtomicBool,
+    suspect: AtomicBool,
     retired: CancellationToken,
 }
 
@@ -39,17 +39,17 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// If the driver cannot connect to this kind of target.
+    /// If the driver cannot connect to this kind of server.
     pub(super) fn new(info: ConnectionInfo, connections: usize) -> RedisResult<Arc<Self>> {
         let client = Client::open(settings(info))?;
         let shared = (0..connections.max(1))
-            .map(|_| manager(&client).map(RwLock::new))
+            .map(|_| connection_manager(&client).map(RwLock::new))
             .collect::<RedisResult<_>>()?;
         Ok(Arc::new(Self {
             client,
             shared,
-            next: AtomicUsize::new(0),
-            doubted: AtomicBool::new(false),
+            next_index: AtomicUsize::new(0),
+            suspect: AtomicBool::new(false),
             retired: CancellationToken::new(),
         }))
     }
@@ -58,23 +58,37 @@ impl Node {
         self.client.get_connection_info().addr()
     }
 
-    pub(super) async fn command(&self, command: &Cmd, lane: Lane) -> RedisResult<Value> {
-        self.watch(async {
-            match lane {
-                Lane::Own => self.connect().await?.send_packed_command(command).await,
-                Lane::Shared => self.shared().send_packed_command(command).await,
+    pub(super) async fn command(
+        &self,
+        command: &Cmd,
+        connection: ConnectionKind,
+    ) -> RedisResult<Value> {
+        self.track_failure(async {
+            match connection {
+                ConnectionKind::Dedicated => {
+                    self.connect().await?.send_packed_command(command).await
+                }
+                ConnectionKind::Shared => self.next_shared().send_packed_command(command).await,
             }
         })
         .await
     }
 
     /// Sends the commands in one write, and returns the replies in their order, errors included.
-    pub(super) async fn pipeline(&self, pipe: &Pipeline, lane: Lane) -> RedisResult<Vec<Value>> {
+    pub(super) async fn pipeline(
+        &self,
+        pipe: &Pipeline,
+        connection: ConnectionKind,
+    ) -> RedisResult<Vec<Value>> {
         let number = pipe.len();
-        self.watch(async {
-            match lane {
-                Lane::Own => self.connect().await?.send_packed_commands(pipe, 0, number).await,
-                Lane::Shared => self.shared().send_packed_commands(pipe, 0, number).await,
+        self.track_failure(async {
+            match connection {
+                ConnectionKind::Dedicated => {
+                    self.connect().await?.send_packed_commands(pipe, 0, number).await
+                }
+                ConnectionKind::Shared => {
+                    self.next_shared().send_packed_commands(pipe, 0, number).await
+                }
             }
         })
         .await
@@ -85,7 +99,7 @@ impl Node {
     pub(super) async fn transaction(&self, pipe: &Pipeline) -> RedisResult<Value> {
         // Redis replies to `MULTI` and to each queued command before it replies to `EXEC`.
         let skipped = pipe.len() + 1;
-        let sent = self.shared().send_packed_commands(pipe, skipped, 1).await;
+        let sent = self.next_shared().send_packed_commands(pipe, skipped, 1).await;
         let error = match sent {
             Ok(mut replies) => return Ok(replies.pop().unwrap_or(Value::Nil)),
             Err(error) => error,
@@ -94,24 +108,24 @@ impl Node {
             Some([(at, first), ..]) if *at < pipe.len() => Ok(Value::ServerError(first.clone())),
             // Redis refused `MULTI` itself, so the commands after it were no transaction; or the
             // connection failed.
-            _ => self.watch(async { Err(error) }).await,
+            _ => self.track_failure(async { Err(error) }).await,
         }
     }
 
     /// Opens a connection for one request. It does not reconnect.
-    pub(super) async fn own(&self) -> RedisResult<MultiplexedConnection> {
-        self.watch(self.connect()).await
+    pub(super) async fn dedicated(&self) -> RedisResult<MultiplexedConnection> {
+        self.track_failure(self.connect()).await
     }
 
     pub(super) async fn subscribe(
         &self,
         topic: &Topic,
-    ) -> RedisResult<Result<Messages, ServerError>> {
-        self.watch(Messages::open(&self.client, topic, self.retired.clone())).await
+    ) -> RedisResult<Result<MessageStream, ServerError>> {
+        self.track_failure(MessageStream::open(&self.client, topic, self.retired.clone())).await
     }
 
     pub(super) async fn is_alive(&self) -> bool {
-        answers(&mut self.shared()).await
+        replies_to_ping(&mut self.next_shared()).await
     }
 
     /// Sends a `PING` on each shared connection, and returns whether all replied.
@@ -125,21 +139,21 @@ impl Node {
             is_alive &= self.check_one(slot).await;
         }
         if !is_alive {
-            self.doubt();
+            self.mark_suspect();
         }
         is_alive
     }
 
-    pub(super) fn is_doubted(&self) -> bool {
-        self.doubted.load(Ordering::Relaxed)
+    pub(super) fn is_suspect(&self) -> bool {
+        self.suspect.load(Ordering::Relaxed)
     }
 
-    pub(super) fn doubt(&self) {
-        self.doubted.store(true, Ordering::Relaxed);
+    pub(super) fn mark_suspect(&self) {
+        self.suspect.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn trust(&self) {
-        self.doubted.store(false, Ordering::Relaxed);
+    pub(super) fn clear_suspicion(&self) {
+        self.suspect.store(false, Ordering::Relaxed);
     }
 
     /// Ends the streams of this node. Requests in flight end by themselves.
@@ -147,11 +161,11 @@ impl Node {
         self.retired.cancel();
     }
 
-    /// Runs `work`, and marks the node as doubted if it fails.
-    async fn watch<T>(&self, work: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+    /// Runs `work`, and marks the node as suspect if it fails.
+    async fn track_failure<T>(&self, work: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
         let result = work.await;
         if result.is_err() {
-            self.doubt();
+            self.mark_suspect();
         }
         result
     }
@@ -160,25 +174,25 @@ impl Node {
     /// they end.
     async fn check_one(&self, slot: &RwLock<ConnectionManager>) -> bool {
         let mut current = slot.read().unwrap_or_else(PoisonError::into_inner).clone();
-        if answers(&mut current).await {
+        if replies_to_ping(&mut current).await {
             return true;
         }
-        if let Ok(fresh) = manager(&self.client) {
+        if let Ok(fresh) = connection_manager(&self.client) {
             *slot.write().unwrap_or_else(PoisonError::into_inner) = fresh;
         }
         false
     }
 
-    fn shared(&self) -> ConnectionManager {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.shared.len();
+    fn next_shared(&self) -> ConnectionManager {
+        let index = self.next_index.fetch_add(1, Ordering::Relaxed) % self.shared.len();
         #[expect(clippy::indexing_slicing, reason = "a remainder is less than its divisor")]
-        let slot = &self.shared[turn];
+        let slot = &self.shared[index];
         slot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn connect(&self) -> RedisResult<MultiplexedConnection> {
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(PATIENCE))
+            .set_connection_timeout(Some(NODE_TIMEOUT))
             .set_response_timeout(None);
         self.client.get_multiplexed_async_connection_with_config(&config).await
     }
@@ -186,21 +200,21 @@ impl Node {
 
 /// Whether Redis replies to a `PING`. Any reply counts, since a Redis that is busy or loading
 /// replies with an error.
-async fn answers(connection: &mut ConnectionManager) -> bool {
+async fn replies_to_ping(connection: &mut ConnectionManager) -> bool {
     let ping = redis::cmd("PING");
-    matches!(timeout(PATIENCE, connection.send_packed_command(&ping)).await, Ok(Ok(_)))
+    matches!(timeout(NODE_TIMEOUT, connection.send_packed_command(&ping)).await, Ok(Ok(_)))
 }
 
-fn manager(client: &Client) -> RedisResult<ConnectionManager> {
+fn connection_manager(client: &Client) -> RedisResult<ConnectionManager> {
     let config = ConnectionManagerConfig::new()
-        .set_connection_timeout(Some(PATIENCE))
+        .set_connection_timeout(Some(NODE_TIMEOUT))
         // The request has a deadline of its own; a second time limit here could end it earlier.
         .set_response_timeout(None)
         // These retries only connect; they never send a command again. They are few and short, so
         // that a request survives a restart of Redis, and fails soon when Redis is away.
         .set_number_of_retries(2)
         .set_min_delay(Duration::from_millis(50))
-        .set_pipeline_buffer_size(QUEUE);
+        .set_pipeline_buffer_size(MAX_QUEUED_COMMANDS);
     ConnectionManager::new_lazy_with_config(client.clone(), config)
 }
 
