@@ -90,7 +90,7 @@ fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
 }
 
 #[test]
-fn nothing_is_said_of_a_latch_that_was_lost() {
+fn nothing_is_checked_of_a_latch_that_was_lost() {
     let mut builder = of_three();
     builder.lose_data(40, 45);
     builder.call_latch((50, 60), LatchOperation::Read(0));

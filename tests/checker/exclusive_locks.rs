@@ -4,7 +4,7 @@ use super::history_builder::HistoryBuilder;
 use test_support::history::{AcquireResult, Mode};
 
 #[test]
-fn two_who_are_certain_at_a_time_are_refused() {
+fn two_certain_exclusive_holds_at_a_time_are_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(2, (20, 50), 2, 150);
@@ -12,7 +12,7 @@ fn two_who_are_certain_at_a_time_are_refused() {
 }
 
 #[test]
-fn a_lease_ends_by_its_holder_s_clock_without_a_word() {
+fn a_lease_may_expire_without_a_release() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(2, (20, 120), 2, 200);
@@ -73,7 +73,7 @@ fn a_token_that_is_handed_out_twice_is_refused() {
 }
 
 #[test]
-fn answers_may_come_in_another_order_than_the_grants() {
+fn replies_may_arrive_in_another_order_than_the_grants() {
     let mut builder = HistoryBuilder::default();
     // The second grant, with the earlier reply.
     builder.hold_exclusively(1, (0, 40), 2, 100).released((50, 60));
@@ -83,7 +83,7 @@ fn answers_may_come_in_another_order_than_the_grants() {
 
 /// No two holders are certain at the same time, but no order allows all three holds.
 #[test]
-fn grants_that_find_no_room_by_the_order_of_their_tokens_are_refused() {
+fn grants_that_conflict_in_the_order_of_their_tokens_are_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 3, 100).released((50, 60));
     builder.hold_exclusively(2, (0, 90), 2, 200).released((95, 99));

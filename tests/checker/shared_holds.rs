@@ -54,7 +54,7 @@ fn permits_that_cannot_have_been_returned_in_time_are_rejected() {
 }
 
 #[test]
-fn one_owner_enters_twice_by_one_grant() {
+fn reentrant_acquisitions_of_one_owner_share_a_grant() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1).released((60, 70));
     builder.hold_exclusively(1, (20, 21), 1, 100).one_of(2).released_in_part((30, 31));
@@ -72,7 +72,7 @@ fn two_grants_of_one_owner_at_a_time_are_refused() {
 }
 
 #[test]
-fn a_hold_count_that_does_not_count_is_refused() {
+fn a_wrong_hold_count_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
     builder.hold_exclusively(1, (20, 21), 1, 100).one_of(3);

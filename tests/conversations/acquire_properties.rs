@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn waking_early_or_twice_changes_nothing(
+    fn an_early_or_repeated_timeout_changes_nothing(
         answers in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
     ) {
         prop_assert_eq!(calls(&answers, false), calls(&answers, true));

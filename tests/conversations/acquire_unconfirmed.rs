@@ -37,7 +37,7 @@ fn each_attempt_has_a_request_id_of_its_own() {
 }
 
 #[test]
-fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
+fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
     it.expect_timeout(TimeoutReason::BackOff);
@@ -66,13 +66,13 @@ fn an_acquisition_that_cannot_be_undone_is_unknown_with_a_bound() {
 }
 
 #[test]
-fn a_request_that_never_left_needs_no_undoing() {
+fn a_request_that_never_left_needs_no_undo() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
-fn lost_while_unheard_of_is_abandoned_and_asked_anew() {
+fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_anew() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));

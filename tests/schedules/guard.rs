@@ -116,13 +116,13 @@ fn the_token_of_a_guard_only_rises() {
 }
 
 #[test]
-fn a_guard_bites_when_it_forgets_without_looking_at_a_token_s_age() {
+fn a_guard_that_forgets_without_checking_a_token_s_age_accepts_older_ones() {
     let rule = "an old token is refused";
     assert_violated::<Guard>(rule, SCHEDULES, |_| PLAN.without(rule), &["does not rise"]);
 }
 
 #[test]
-fn a_guard_bites_when_the_writes_of_a_lease_are_not_numbered() {
+fn a_guard_without_write_numbers_accepts_older_writes() {
     let plan = |_| Plan::new(NETWORK, Settings { numbers_writes: false });
     assert_violated::<Guard>("numbers of writes", SCHEDULES, plan, &["does not rise"]);
 }

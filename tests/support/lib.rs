@@ -18,6 +18,7 @@ pub mod fake_host;
 pub mod fault_proxy;
 pub mod faults;
 pub mod history;
+pub mod machines;
 pub mod pubsub_capture;
 pub mod random;
 pub mod redis;

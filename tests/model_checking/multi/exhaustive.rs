@@ -142,7 +142,7 @@ fn unconfirmed_parts_and_votes_are_held_until_a_lease_after_their_bound_at_most(
 }
 
 #[test]
-fn without_latches_a_copy_of_what_was_undone_is_granted() {
+fn without_latches_a_copy_of_an_undone_acquisition_is_granted() {
     let world = World { copies: 1, latches: Latches::Off, times: &[0, 40], ..world([ONCE, ONCE]) };
     finds(world, world::OUTCOME_IS_TRUE);
 }

@@ -41,13 +41,13 @@ fn two_waiters_one_of_which_may_fall_silent() {
 }
 
 #[test]
-fn without_send_numbers_a_copy_of_a_poll_acts() {
+fn without_send_numbers_a_copy_of_a_poll_has_an_effect() {
     let world = World { off: Some(Rule::SendNumber), copies: 1, ..queue() };
     finds(world, properties::COPY);
 }
 
 #[test]
-fn without_its_seat_who_was_silent_is_overtaken() {
+fn without_its_place_a_silent_waiter_is_overtaken() {
     finds(World { off: Some(Rule::Seat), ..queue() }, properties::ORDER);
 }
 
@@ -66,7 +66,7 @@ fn without_the_latch_of_a_grant_an_owner_is_granted_twice() {
 }
 
 #[test]
-fn a_takeover_without_its_tombstone_leaves_a_ghost() {
+fn a_takeover_without_its_tombstone_leaves_a_hold() {
     let world = fair([STAYS]);
     let world = World { off: Some(Rule::HandOverTombstone), copies: 1, ..world };
     finds(
@@ -76,7 +76,7 @@ fn a_takeover_without_its_tombstone_leaves_a_ghost() {
 }
 
 #[test]
-fn a_takeover_without_the_seat_loses_its_turn() {
+fn a_takeover_without_the_place_loses_its_order() {
     let world = World { off: Some(Rule::HandOverSeat), in_flight: 1, ..fair([STAYS, STAYS]) };
     finds(World { java_holds_for: Some(604), times: &[0, 601, 606], ..world }, properties::ORDER);
 }
@@ -104,7 +104,7 @@ mod large {
     }
 
     #[test]
-    fn two_who_wait_and_a_copy_of_any_request() {
+    fn two_waiters_and_a_copy_of_any_request() {
         let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
         holds(world, &[BothGranted, Queued, PassedOver, Restored, Stale, RefusedAsGone]);
     }

@@ -19,7 +19,7 @@ fn without_latches_values_are_granted_again_after_their_end() {
 }
 
 #[test]
-fn a_release_that_does_not_look_whose_a_value_is_throws_its_holder_out() {
+fn a_release_that_ignores_the_owner_of_a_value_ends_another_s_hold() {
     let without = Some("a release leaves others' values alone");
     finds(World { without, ..world([SOME, OTHERS]) }, properties::CONTINUITY);
 }

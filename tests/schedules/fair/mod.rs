@@ -228,7 +228,7 @@ fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
 }
 
 #[test]
-fn without_any_of_its_rules_the_queue_goes_wrong() {
+fn the_queue_needs_each_of_its_rules() {
     let (overtaken, ghost) = ("is overtaken", "has ended and is there");
     let rules = [
         (Rule::SendNumber, "a copy changes something"),
@@ -250,7 +250,7 @@ fn without_any_of_its_rules_the_queue_goes_wrong() {
 }
 
 #[test]
-fn a_client_that_forgets_an_owner_whose_takeover_is_unknown_leaves_a_ghost() {
+fn a_client_that_forgets_an_owner_with_an_unknown_takeover_leaves_its_place() {
     let forgets = |seed| plan(seed).with(|plan| plan.settings.forgets = true);
     let expected = ["has ended and is there"];
     assert_violated::<Fair>("remembering an owner", SCHEDULES, forgets, &expected);

@@ -39,7 +39,7 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
 }
 
 #[test]
-fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
+fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for kind in KINDS {
         let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
             plan.network = Network { lost: 40, reply_lost: 40, ..NETWORK };

@@ -69,7 +69,7 @@ fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
 }
 
 #[test]
-fn a_read_that_ends_inside_cuts_a_write_short_unless_it_leaves_its_end_alone() {
+fn a_nested_read_that_ends_shortens_the_write_unless_it_keeps_the_expiry() {
     assert_rule_needed(rules::WRITER_S_END, GONE);
 }
 
