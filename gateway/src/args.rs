@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, value_parser};
-use edgelatch::error::InvalidOption;
 use edgelatch_gateway::{
     AllowedCommand, Config, Origin, RedisSource, Right, ScopeKeyError, ScopeKeys, ScopedNames,
     ScopedToken, TokenError, Tokens,
 };
+use edgelatch_proto::error::InvalidOption;
 
 /// Upstash's REST protocol in front of any Redis.
 ///

@@ -58,7 +58,7 @@ mod timed_stream;
 mod tokens;
 
 pub use config::{Config, Origin, OriginError, RedisSource};
-pub use edgelatch::protocol::scope::Right;
+pub use edgelatch_proto::protocol::scope::Right;
 pub use gateway::{Gateway, StartError};
 pub use policy::{AllowedCommand, AllowedCommandError};
 pub use private_redis::PrivateRedisError;

@@ -12,10 +12,10 @@ use super::On;
 use crate::client::{self, AcquireOptions, LeaseEnd, RunError, first};
 use crate::error::{AcquireError, EvalError, ReleaseError, RequestError};
 use crate::host::TokioHost;
-use crate::machine::{LeaseState, LockState, Released};
-use crate::name::{FencingToken, LockName, PermitId};
-use crate::protocol::calls::OwnScript;
 use crate::transport::Reqwest;
+use edgelatch_proto::machine::{LeaseState, LockState, Released};
+use edgelatch_proto::name::{FencingToken, LockName, PermitId};
+use edgelatch_proto::protocol::calls::OwnScript;
 
 /// A distributed lock of any kind; see [`client::Lock`].
 #[derive(Clone)]

@@ -20,11 +20,11 @@ use tokio::runtime::{Builder, Runtime};
 use crate::client;
 use crate::error::{GuardError, InvalidOption, RequestError};
 use crate::host::TokioHost;
-use crate::machine::SpinBackoff;
-use crate::protocol::calls::{FairSettings, GuardedWrite};
-use crate::protocol::gateway::Gateway;
-use crate::timing::{GuardMemory, PeerSkew};
 use crate::transport::Reqwest;
+use edgelatch_proto::machine::SpinBackoff;
+use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite};
+use edgelatch_proto::protocol::gateway::Gateway;
+use edgelatch_proto::timing::{GuardMemory, PeerSkew};
 
 type Inner = client::Client<Reqwest, TokioHost>;
 

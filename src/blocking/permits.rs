@@ -7,9 +7,9 @@ use super::{Lock, On};
 use crate::client::{self, AcquireOptions};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::TokioHost;
-use crate::machine::{PermitsState, SemaphoreState};
-use crate::name::PermitId;
 use crate::transport::Reqwest;
+use edgelatch_proto::machine::{PermitsState, SemaphoreState};
+use edgelatch_proto::name::PermitId;
 
 /// A number of permits that clients share; see [`client::Semaphore`].
 #[derive(Clone)]

@@ -12,7 +12,7 @@ use core::task::{Poll, Waker};
 use std::sync::{Mutex, PoisonError};
 
 use crate::host::Host;
-use crate::time::Instant;
+use edgelatch_proto::time::Instant;
 
 /// The sleeping leases and their deadlines.
 #[derive(Debug, Default)]

@@ -4,12 +4,12 @@ use super::Client;
 use super::drive::drive;
 use crate::error::RequestError;
 use crate::host::Host;
-use crate::machine::{Once, Query};
-use crate::name::RequestId;
-use crate::protocol::calls::IdempotentCall;
-use crate::protocol::reply::Reply;
-use crate::protocol::script::ScriptCall;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{Once, Query};
+use edgelatch_proto::name::RequestId;
+use edgelatch_proto::protocol::calls::IdempotentCall;
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 impl<T: Transport, H: Host> Client<T, H> {
     /// Creates a query that changes nothing, or that recognizes its own copies; `None` without

@@ -19,8 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::link::Link;
 use super::notice::Notice;
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Answers, Request, Response};
 use crate::transport::Transport;
+use edgelatch_proto::protocol::gateway::{Answers, Request, Response};
 
 /// The result of joining a batch.
 pub(super) enum Joined {
@@ -230,8 +230,8 @@ mod tests {
     use super::{Joined, join};
     use crate::client::link::Link;
     use crate::error::FailureKind;
-    use crate::protocol::gateway::{Gateway, Request, Response};
     use crate::transport::{ByteStream, StreamHead, StreamLimits, Transport};
+    use edgelatch_proto::protocol::gateway::{Gateway, Request, Response};
 
     /// Returns the body of the request, when it is polled for the second time.
     struct Echo;

@@ -9,11 +9,11 @@ use super::drive::drive_until;
 use super::options::{AcquireOptions, Terms};
 use crate::error::{AcquireError, RequestError};
 use crate::host::Host;
-use crate::machine::{AwaitLatch, number};
-use crate::name::LockName;
-use crate::protocol::calls::{CountDownLatchCalls, LatchCount};
-use crate::protocol::reply::Code;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{AwaitLatch, number};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
+use edgelatch_proto::protocol::reply::Code;
 
 /// A gate that opens when its count reaches 0. No client holds it.
 pub struct CountDownLatch<T: Transport, H> {

@@ -13,11 +13,11 @@ use super::listening::{Listener, Turn};
 use super::undo::UndoOnDrop;
 use crate::error::LossReason;
 use crate::host::Host;
-use crate::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
-use crate::protocol::calls::Topic;
-use crate::protocol::exchange::Answer;
-use crate::time::Instant;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
+use edgelatch_proto::protocol::calls::Topic;
+use edgelatch_proto::protocol::exchange::Answer;
+use edgelatch_proto::time::Instant;
 
 /// Drives a machine of one gateway to its end.
 pub(super) async fn drive<M>(

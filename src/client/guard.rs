@@ -10,12 +10,12 @@ use super::hold::LeaseEnd;
 use super::{Client, Lease};
 use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
-use crate::name::{GuardKey, LockName};
-use crate::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
-use crate::protocol::reply::Code;
-use crate::protocol::script::Bound;
-use crate::timing::{GuardMemory, HORIZON};
 use crate::transport::Transport;
+use edgelatch_proto::name::{GuardKey, LockName};
+use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Bound;
+use edgelatch_proto::timing::{GuardMemory, HORIZON};
 
 /// A key in Redis that fencing tokens protect: the guard remembers the newest token that it has
 /// seen, and rejects writes with an older one.

@@ -13,14 +13,14 @@ use super::notice::{First, first};
 use super::{Client, Clients};
 use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
-use crate::machine::{
+use crate::transport::Transport;
+use edgelatch_proto::machine::{
     Entropy, Input, JoinAll, LeaseState, LockState, Machine, Output, Query, QuorumLease, Release,
     ReleaseAll, Released, Renew, Renewal,
 };
-use crate::name::{FencingToken, LockName};
-use crate::time::Instant;
-use crate::timing::LeaseTime;
-use crate::transport::Transport;
+use edgelatch_proto::name::{FencingToken, LockName};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 
 /// The right to a lock for a limited time.
 ///

@@ -10,14 +10,14 @@ use super::notice::Notice;
 use super::rollback::RollbackDetector;
 use crate::error::FailureKind;
 use crate::host::Host;
-use crate::name::FencingToken;
-use crate::protocol::calls::Target;
-use crate::protocol::exchange::{Answer, Exchange, Step};
-use crate::protocol::gateway::{Gateway, GatewayCapabilities};
-use crate::protocol::reply::ServerClock;
-use crate::protocol::script::ScriptCall;
-use crate::time::Instant;
 use crate::transport::Transport;
+use edgelatch_proto::name::FencingToken;
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities};
+use edgelatch_proto::protocol::reply::ServerClock;
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 
 /// A gateway, the transport to it, and plain data. Nothing here belongs to a request, a task or a
 /// connection: a stream belongs to its waiters, through which other waiters find it.

@@ -16,11 +16,11 @@ use super::owner::{Holds, Key};
 use super::plan::{Plan, Rule, Term};
 use crate::error::{AcquireError, FailureKind, InvalidOption, RequestError};
 use crate::host::Host;
-use crate::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
-use crate::name::LockName;
-use crate::protocol::calls::Target;
-use crate::protocol::reply::Code;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{Acquire, AcquireSpec, LeaseState, LockState, Released};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::Code;
 
 /// A distributed lock of any kind, or a number of permits. Creating and cloning it is cheap and
 /// sends nothing; the [`Lease`] that it returns holds the lock.

@@ -1,5 +1,5 @@
-//! The client: runs the state machines of `machine` over a transport and a host. All lock rules are
-//! in the machines.
+//! The client: runs the state machines of `edgelatch-proto` over a transport and a host. All lock
+//! rules are in the machines.
 
 mod alarm;
 mod ask;
@@ -49,15 +49,20 @@ pub use red_lock::RedLockSettings;
 pub use semaphore::Semaphore;
 pub use undo::Undo;
 
+pub use edgelatch_proto::machine::{
+    LeaseState, LockState, PermitsState, Released, SemaphoreState, SpinBackoff,
+};
+pub use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
+
 use alloc::sync::Arc;
 use core::fmt;
 
 use crate::host::Host;
-use crate::machine::Entropy;
-use crate::protocol::gateway::Gateway;
-use crate::timing::AttemptTime;
 use crate::transport::Transport;
 use clients::Clients;
+use edgelatch_proto::machine::Entropy;
+use edgelatch_proto::protocol::gateway::Gateway;
+use edgelatch_proto::timing::AttemptTime;
 use link::Link;
 use owner::Holds;
 use undo::Background;

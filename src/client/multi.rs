@@ -15,11 +15,11 @@ use super::owner::{Key, Side};
 use super::plan::{Plan, Rule, Share, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
-use crate::machine::{AcquireAll, AcquireAllSpec, MultiGrant, Pacing};
-use crate::protocol::calls::{LockCalls, Member, Target};
-use crate::protocol::slot::slot;
-use crate::timing::LeaseTime;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, MultiGrant, Pacing};
+use edgelatch_proto::protocol::calls::{LockCalls, Member, Target};
+use edgelatch_proto::protocol::slot::slot;
+use edgelatch_proto::timing::LeaseTime;
 
 /// The longest time for which granted members are kept while another member is busy: the lesser of
 /// this and a quarter of the lease.

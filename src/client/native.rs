@@ -5,8 +5,8 @@ use tokio::runtime::Handle;
 use super::Client;
 use super::undo::Undo;
 use crate::host::TokioHost;
-use crate::protocol::gateway::Gateway;
 use crate::transport::Reqwest;
+use edgelatch_proto::protocol::gateway::Gateway;
 
 impl Client<Reqwest, TokioHost> {
     /// Creates a client over `reqwest` on Tokio, with background tasks that undo dropped

@@ -12,15 +12,15 @@ use super::plan::Plan;
 use super::semaphore::Semaphore;
 use crate::error::InvalidOption;
 use crate::host::Host;
-use crate::machine::{Pacing, SpinBackoff};
-use crate::name::LockName;
-use crate::protocol::calls::{
+use crate::transport::Transport;
+use edgelatch_proto::machine::{Pacing, SpinBackoff};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, LockCalls, Member, ReadCalls, Target,
     WriteCalls,
 };
-use crate::protocol::script::Publish;
-use crate::timing::{LeaseTime, PeerSkew, WantTime};
-use crate::transport::Transport;
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{LeaseTime, PeerSkew, WantTime};
 
 impl<T: Transport, H: Host> Client<T, H> {
     /// Returns a client of the same gateway that acts as one owner: an owner can acquire a lock

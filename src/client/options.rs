@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::error::InvalidOption;
-use crate::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
 /// Options of an acquisition: its lease, wait, request budget and replicas.
 ///

@@ -14,10 +14,10 @@ use super::notice::{First, Notice, first};
 use super::options::Terms;
 use crate::error::AcquireError;
 use crate::host::Host;
-use crate::machine::wait_over;
-use crate::name::LockName;
-use crate::time::Instant;
 use crate::transport::Transport;
+use edgelatch_proto::machine::wait_over;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::time::Instant;
 
 /// Identifies a hold of an owner. Kinds of locks that exclude each other under one name have the
 /// same key.

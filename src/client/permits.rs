@@ -9,12 +9,12 @@ use super::options::AcquireOptions;
 use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
-use crate::machine::{PermitsState, number};
-use crate::name::{LockName, PermitId};
-use crate::protocol::calls::{BatchSize, PermitCalls, PermitTotal, Target};
-use crate::protocol::reply::Code;
-use crate::timing::{LeaseTime, PeerSkew};
 use crate::transport::Transport;
+use edgelatch_proto::machine::{PermitsState, number};
+use edgelatch_proto::name::{LockName, PermitId};
+use edgelatch_proto::protocol::calls::{BatchSize, PermitCalls, PermitTotal, Target};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 
 /// A number of permits shared by all clients, each with an id and optionally an expiry.
 ///

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::options::HoldTime;
-use crate::machine::Pacing;
-use crate::protocol::calls::{LockCalls, Target};
-use crate::timing::LeaseTime;
+use edgelatch_proto::machine::Pacing;
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::timing::LeaseTime;
 
 /// The members of a lock, and how many of them make a hold.
 #[derive(Clone, Debug)]

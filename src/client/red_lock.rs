@@ -13,10 +13,10 @@ use super::options::Terms;
 use super::plan::{Plan, Rule, Term};
 use crate::error::{AcquireError, InvalidOption};
 use crate::host::Host;
-use crate::machine::{AcquireQuorum, AcquireQuorumSpec, Pacing};
-use crate::protocol::calls::{LockCalls, Target};
-use crate::timing::RejoinDelay;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{AcquireQuorum, AcquireQuorumSpec, Pacing};
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::timing::RejoinDelay;
 
 /// Settings of a redLock that Redisson does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use crate::name::{FencingToken, LockName};
-use crate::protocol::calls::Target;
-use crate::protocol::reply::ServerClock;
+use edgelatch_proto::name::{FencingToken, LockName};
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::ServerClock;
 
 /// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are
 /// not reported.
@@ -80,9 +80,9 @@ mod tests {
     use alloc::string::ToString as _;
 
     use super::*;
-    use crate::protocol::calls::LockCalls;
-    use crate::protocol::script::Publish;
-    use crate::time::Instant;
+    use edgelatch_proto::protocol::calls::LockCalls;
+    use edgelatch_proto::protocol::script::Publish;
+    use edgelatch_proto::time::Instant;
 
     fn at(server_ms: u64) -> ServerClock {
         ServerClock::new(server_ms, Instant::from_millis(0, 0))

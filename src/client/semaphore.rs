@@ -8,12 +8,12 @@ use super::options::AcquireOptions;
 use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
-use crate::machine::{SemaphoreState, number};
-use crate::name::LockName;
-use crate::protocol::calls::{PermitCount, PermitTotal, SemaphoreCalls, Target};
-use crate::protocol::reply::Code;
-use crate::timing::LifeTime;
 use crate::transport::Transport;
+use edgelatch_proto::machine::{SemaphoreState, number};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{PermitCount, PermitTotal, SemaphoreCalls, Target};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::LifeTime;
 
 /// A number of permits shared by all clients. It exists once its permits have been
 /// [set](Self::try_set_permits) or [added](Self::add_permits).

@@ -6,8 +6,8 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use super::{Host, NoEntropy};
-use crate::time::{Instant, millis};
 use crate::web::{self, Awaited};
+use edgelatch_proto::time::{Instant, millis};
 
 #[wasm_bindgen]
 extern "C" {

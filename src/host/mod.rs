@@ -10,7 +10,7 @@ pub use js::JsHost;
 #[cfg(all(feature = "tokio", not(target_arch = "wasm32")))]
 pub use tokio::TokioHost;
 
-use crate::time::Instant;
+use edgelatch_proto::time::Instant;
 
 /// Provides time, sleep and entropy.
 ///

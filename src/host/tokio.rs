@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Host, NoEntropy};
-use crate::time::{Instant, millis};
+use edgelatch_proto::time::{Instant, millis};
 
 /// The longest sleep at once. Timers do not run while the machine is suspended; after it has
 /// resumed, an expired lease is detected within this time.

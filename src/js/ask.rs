@@ -9,8 +9,10 @@ use super::make::stray;
 use super::numbers::{ask, tell};
 use super::{Given, Lock, Of, Thing, counts, error, guard};
 use crate::error::{AcquireError, InvalidOption};
-use crate::protocol::calls::{BatchSize, PermitCalls, PermitCount, SemaphoreCalls, Target};
 use crate::web::{self, Awaited};
+use edgelatch_proto::protocol::calls::{
+    BatchSize, PermitCalls, PermitCount, SemaphoreCalls, Target,
+};
 
 /// Executes a call, and returns its result.
 pub(super) async fn answer(

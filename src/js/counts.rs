@@ -10,15 +10,15 @@ use super::make::stray;
 use super::numbers::ask;
 use super::{Client, Given, Of, error};
 use crate::error::{InvalidOption, RequestError};
-use crate::machine::{LockState, PermitsState, SemaphoreState};
-use crate::name::{PermitId, RequestId};
-use crate::protocol::calls::{
+use edgelatch_proto::machine::{LockState, PermitsState, SemaphoreState};
+use edgelatch_proto::name::{PermitId, RequestId};
+use edgelatch_proto::protocol::calls::{
     CountDownLatchCalls, IdempotentCall, LatchCount, PermitCalls, PermitCount, PermitTotal,
     SemaphoreCalls, Target,
 };
-use crate::protocol::reply::{Code, Reply};
-use crate::protocol::script::ScriptCall;
-use crate::timing::LeaseTime;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::timing::LeaseTime;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
@@ -151,7 +151,7 @@ fn done(reply: &Reply) -> Result<JsValue, RequestError> {
 }
 
 fn told(reply: &Reply) -> Result<JsValue, RequestError> {
-    crate::machine::number(reply).map(|number| as_number(number).into())
+    edgelatch_proto::machine::number(reply).map(|number| as_number(number).into())
 }
 
 /// Reads the number of available permits.

@@ -8,7 +8,7 @@ use crate::error::{
     AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, Refusal,
     RefusalKind, ReleaseError, RequestError,
 };
-use crate::time::millis;
+use edgelatch_proto::time::millis;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
@@ -70,7 +70,7 @@ fn refused(refusal: &Refusal, held: &str) -> JsValue {
         RefusalKind::Unavailable => "unavailable",
         RefusalKind::NotAGateway => "not-a-gateway",
         RefusalKind::Unsupported => "unsupported",
-        RefusalKind::Other => "other",
+        _ => "other",
     };
     new(REFUSED, &[&refusal.message(), held].concat(), &reason.into(), &NONE)
 }
@@ -91,6 +91,12 @@ fn plain(kind: u32, message: &str) -> JsValue {
 
 fn no_entropy() -> JsValue {
     plain(UNREACHABLE, "this runtime has no crypto.getRandomValues")
+}
+
+/// Creates the error for a case that the core has and this module does not know: its outcome counts
+/// as unknown.
+fn newer(message: &str) -> JsValue {
+    plain(OUTCOME_UNKNOWN, message)
 }
 
 fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue {
@@ -130,6 +136,7 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
             unknown(&error.message(), *held_at_most, *cause)
         }
         AcquireError::NoEntropy => no_entropy(),
+        other => newer(&other.message()),
     }
 }
 
@@ -143,6 +150,7 @@ pub(super) fn request(error: &RequestError) -> JsValue {
         }
         RequestError::Unreachable(kind) => new(UNREACHABLE, &kind.message(), &status(*kind), &NONE),
         RequestError::NoEntropy => no_entropy(),
+        other => newer(&other.message()),
     }
 }
 
@@ -152,6 +160,7 @@ pub(super) fn release(error: &ReleaseError) -> JsValue {
         ReleaseError::Unknown { held_at_most, cause } => {
             unknown(&error.message(), *held_at_most, *cause)
         }
+        other => newer(&other.message()),
     }
 }
 
@@ -163,6 +172,7 @@ pub(super) fn guard(error: &GuardError) -> JsValue {
         GuardError::Stale { newest } => ("superseded", super::counts::as_number(*newest).into()),
         GuardError::TooOld { .. } => ("too-old", NONE),
         GuardError::TokenAhead => ("token-ahead", NONE),
+        other => return newer(&other.message()),
     };
     new(STALE_TOKEN, &error.message(), &reason.into(), &newest)
 }
@@ -171,5 +181,6 @@ pub(super) fn eval(error: &EvalError) -> JsValue {
     match error {
         EvalError::ScriptFailed(_) => plain(SCRIPT_FAILED, &error.message()),
         EvalError::Request(error) => request(error),
+        other => newer(&other.message()),
     }
 }

@@ -11,8 +11,8 @@ use super::options::first;
 use super::{Given, Of, counts, error};
 use crate::client::Guard;
 use crate::error::{GuardError, InvalidOption};
-use crate::protocol::calls::GuardedWrite;
 use crate::transport::HostFetch;
+use edgelatch_proto::protocol::calls::GuardedWrite;
 
 pub(super) async fn answer(
     guard: &Guard<HostFetch, NpmHost>,

@@ -1,7 +1,7 @@
 //! The host of the npm package.
 
 use crate::host::{Host, JsHost, NoEntropy};
-use crate::time::Instant;
+use edgelatch_proto::time::Instant;
 
 /// The event loop of the JavaScript runtime. The package never drops the future of an acquisition:
 /// a signal cancels it.

@@ -15,10 +15,10 @@ use super::options::first;
 use super::{Given, Of, error};
 use crate::client::{self, ClientEvent, LeaseEnd, Seen, Situation, Waking};
 use crate::error::{InvalidOption, LossReason, RequestError};
-use crate::machine::{LeaseState, Released};
-use crate::protocol::calls::OwnScript;
-use crate::timing::LeaseTime;
 use crate::transport::HostFetch;
+use edgelatch_proto::machine::{LeaseState, Released};
+use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::timing::LeaseTime;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {

@@ -8,7 +8,7 @@ use super::numbers::kind;
 use super::options::Numbers;
 use super::{Client, Of, Thing};
 use crate::error::InvalidOption;
-use crate::protocol::calls::{
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, PermitCalls, PermitCount, SemaphoreCalls,
 };
 

@@ -25,9 +25,9 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use crate::client;
-use crate::protocol::calls::{CountDownLatchCalls, PermitCalls, SemaphoreCalls};
-use crate::timing::PeerSkew;
 use crate::transport::HostFetch;
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, PermitCalls, SemaphoreCalls};
+use edgelatch_proto::timing::PeerSkew;
 use host::NpmHost;
 use options::Numbers;
 

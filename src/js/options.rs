@@ -6,11 +6,11 @@ use core::time::Duration;
 
 use crate::client::{HoldTime, ReadWriteSettings, RedLockSettings, Terms};
 use crate::error::InvalidOption;
-use crate::machine::SpinBackoff;
-use crate::protocol::calls::FairSettings;
-use crate::protocol::gateway::{Gateway, KeyLocking};
-use crate::protocol::script::Publish;
-use crate::timing::{
+use edgelatch_proto::machine::SpinBackoff;
+use edgelatch_proto::protocol::calls::FairSettings;
+use edgelatch_proto::protocol::gateway::{Gateway, KeyLocking};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{
     AttemptTime, GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, Replicas, RequestBudget,
     WaitPolicy, WaitTime, WantTime,
 };

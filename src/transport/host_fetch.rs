@@ -8,9 +8,8 @@ use core::time::Duration;
 
 use js_sys::Function;
 
-use super::{ByteStream, StreamHead, StreamLimits, Transport, TransportResult};
+use super::{ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult};
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Request, Response};
 use crate::web::{self, Awaited, Pending};
 
 /// The failures of a request, by their numbers in `web.js`.

@@ -16,12 +16,13 @@ pub use host_fetch::{FetchStream, HostFetch};
 #[cfg(feature = "reqwest")]
 pub use reqwest::{Reqwest, ReqwestSending, ReqwestStream};
 
+pub use edgelatch_proto::protocol::gateway::{Request, Response};
+
 use alloc::vec::Vec;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Request, Response};
 
 /// The result of a request.
 type TransportResult = Result<Response, FailureKind>;

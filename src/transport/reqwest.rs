@@ -13,9 +13,10 @@ use reqwest::header::{
     ACCEPT, AUTHORIZATION, AsHeaderName, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER,
 };
 
-use super::{ByteStream, StreamHead, StreamLimits, Transport, TransportResult, platform};
+use super::{
+    ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult, platform,
+};
 use crate::error::FailureKind;
-use crate::protocol::gateway::{Request, Response};
 
 /// Sends requests with a `reqwest` client.
 ///

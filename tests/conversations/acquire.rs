@@ -1,9 +1,9 @@
 //! Acquiring a lock: grants, waits, and the bound of each request.
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{AcquireSpec, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{AcquireSpec, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

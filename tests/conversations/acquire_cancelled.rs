@@ -1,9 +1,9 @@
 //! Cancelling an acquisition at each of its moments.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Input, Machine as _};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Input, Machine as _};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

@@ -1,10 +1,10 @@
 //! Properties of an acquisition under arbitrary replies: it ends, it keeps to its budget, and
 //! needless wake-ups change nothing.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
-use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
+use edgelatch_proto::protocol::reply::{Code, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
 use test_support::random::cases;
 

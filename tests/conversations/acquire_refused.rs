@@ -1,8 +1,8 @@
 //! Acquisitions that a gateway or Redis refuses, and replies that are not valid for an acquisition.
 
-use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, RefusalKind};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

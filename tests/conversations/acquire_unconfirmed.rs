@@ -1,9 +1,9 @@
 //! Acquisitions whose reply is lost, or comes after the machine has stopped waiting for it.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Machine as _, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Machine as _, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

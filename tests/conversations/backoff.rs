@@ -1,11 +1,11 @@
 //! The back-off between the retries of a waiter without notifications, and the pauses of a spin
 //! lock.
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{
     Acquire, AcquireAllSpec, AcquireSpec, Entropy, Pacing, SpinBackoff, TimeoutReason,
 };
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

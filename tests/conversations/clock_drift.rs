@@ -1,10 +1,10 @@
 //! A week of renewals by a client whose clock runs faster or slower than Redis' clock.
 
-use edgelatch::error::LossReason;
-use edgelatch::machine::{CallId, Input, Machine as _, Output, Renewal};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::time::Instant;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::error::LossReason;
+use edgelatch_proto::machine::{CallId, Input, Machine as _, Output, Renewal};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 
 use crate::language::*;
 

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     Acquire, CallId, ContentionEstimator, Entropy, Input, Machine as _, Output,
 };
-use edgelatch::protocol::calls::{Message, Taken, Wakes};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::time::Instant;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::{acquire_spec, ms};
 

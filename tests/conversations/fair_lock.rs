@@ -1,9 +1,9 @@
 //! Waiting in the queue of a fair lock, and handing the place over to the waiter's next owner.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireSpec, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

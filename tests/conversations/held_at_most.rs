@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch::machine::{Acquire, AcquireSpec, Release, Renew};
-use edgelatch::protocol::calls::{BatchSize, GroupCalls, PermitCalls, Target};
-use edgelatch::protocol::reply::ServerClock;
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
+use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Release, Renew};
+use edgelatch_proto::protocol::calls::{BatchSize, GroupCalls, PermitCalls, Target};
+use edgelatch_proto::protocol::reply::ServerClock;
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
 
 use crate::language::*;
 

@@ -1,8 +1,8 @@
 //! Calls that Redis executes at most once, for example the forced release of a lock.
 
-use edgelatch::error::{FailureKind, RequestError};
-use edgelatch::machine::Once;
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::error::{FailureKind, RequestError};
+use edgelatch_proto::machine::Once;
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::language::*;
 

@@ -1,8 +1,8 @@
 //! Checks of the language itself: an unmet expectation fails, and prints the machine's timeout and
 //! its calls.
 
-use edgelatch::machine::TimeoutReason;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::machine::TimeoutReason;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

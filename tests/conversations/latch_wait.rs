@@ -1,8 +1,8 @@
 //! Waiting until a count-down latch opens.
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{AwaitLatch, TimeoutReason};
-use edgelatch::protocol::reply::Code;
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{AwaitLatch, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
 
 use crate::language::*;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, MultiGrant, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

@@ -1,9 +1,9 @@
 //! How many attempts a multi-lock and a redLock spend on their calls, and what a budget changes.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec, Machine};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec, Machine};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

@@ -1,10 +1,10 @@
 //! Multi-locks and redLocks whose last part is granted so late that the first leases must be
 //! extended.
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::multi_lock::tokens;

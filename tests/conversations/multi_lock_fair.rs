@@ -1,11 +1,11 @@
 //! Fair locks among the members of a multi-lock: in which queues the waiter waits, and how it keeps
 //! its place.
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::AcquireAll;
-use edgelatch::protocol::calls::Target;
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::AcquireAll;
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

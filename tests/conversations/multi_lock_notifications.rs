@@ -1,6 +1,6 @@
 //! How the waiter of a multi-lock or redLock uses its subscription and the messages.
 
-use edgelatch::machine::{Machine, TimeoutReason};
+use edgelatch_proto::machine::{Machine, TimeoutReason};
 
 use crate::language::*;
 

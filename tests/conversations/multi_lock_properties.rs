@@ -1,9 +1,9 @@
 //! Properties of the acquisition of a multi-lock and of a redLock under arbitrary events: it ends,
 //! it keeps to its budget, and needless wake-ups change nothing.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{AcquireAllSpec, AcquireQuorumSpec, Machine, MultiGrant};
-use edgelatch::protocol::reply::Code;
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{AcquireAllSpec, AcquireQuorumSpec, Machine, MultiGrant};
+use edgelatch_proto::protocol::reply::Code;
 use proptest::prelude::*;
 use test_support::random::cases;
 

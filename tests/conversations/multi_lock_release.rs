@@ -1,11 +1,11 @@
 //! Releasing a hold of several parts: a multi-lock or a redLock.
 
-use edgelatch::error::{FailureKind, ReleaseError};
-use edgelatch::machine::{Release, ReleaseAll, Released, TimeoutReason};
-use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime};
+use edgelatch_proto::error::{FailureKind, ReleaseError};
+use edgelatch_proto::machine::{Release, ReleaseAll, Released, TimeoutReason};
+use edgelatch_proto::protocol::calls::{ReadCalls, Target, WriteCalls};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 
 use crate::language::*;
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::{Acquire, AcquireSpec, Pacing, SpinBackoff, TimeoutReason};
-use edgelatch::protocol::calls::{LockCalls, Member, Target};
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Pacing, SpinBackoff, TimeoutReason};
+use edgelatch_proto::protocol::calls::{LockCalls, Member, Target};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Publish;
 
 use crate::language::*;
 

@@ -4,10 +4,10 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::{Acquire, AcquireSpec, Machine};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Machine};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 use proptest::prelude::*;
 use test_support::random::cases;
 

@@ -1,8 +1,8 @@
 //! Queries of an object's state.
 
-use edgelatch::error::{FailureKind, RefusalKind, RequestError};
-use edgelatch::machine::{LockState, PermitsState, Query, SemaphoreState, number};
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::error::{FailureKind, RefusalKind, RequestError};
+use edgelatch_proto::machine::{LockState, PermitsState, Query, SemaphoreState, number};
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::language::*;
 

@@ -1,9 +1,9 @@
 //! Keeping a hold of several parts, which lasts while a quorum of them does.
 
-use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{LeaseState, QuorumLease, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::error::{FailureKind, LossReason};
+use edgelatch_proto::machine::{LeaseState, QuorumLease, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::LeaseTime;
 
 use crate::language::*;
 

@@ -1,9 +1,9 @@
 //! Acquiring a redLock: a majority of nodes that store one token.
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
-use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
+use edgelatch_proto::protocol::reply::{Code, ServerClock};
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 

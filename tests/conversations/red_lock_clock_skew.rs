@@ -1,9 +1,9 @@
 //! A redLock whose nodes' clocks, or last tokens, differ by more than a node accepts.
 
-use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::machine::{AcquireQuorum, MultiGrant};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::error::{AcquireError, RefusalKind};
+use edgelatch_proto::machine::{AcquireQuorum, MultiGrant};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 use crate::red_lock::{three, voters};

@@ -1,9 +1,9 @@
 //! Releasing a hold.
 
-use edgelatch::error::{FailureKind, ReleaseError};
-use edgelatch::machine::{Release, Released};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{AttemptTime, LeaseTime};
+use edgelatch_proto::error::{FailureKind, ReleaseError};
+use edgelatch_proto::machine::{Release, Released};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 
 use crate::language::*;
 

@@ -1,11 +1,11 @@
 //! Periodic renewals of a hold and renewals on demand: when they are due, and how long the lease
 //! lasts after each.
 
-use edgelatch::error::{FailureKind, LossReason, RequestError};
-use edgelatch::machine::{Grant, Lease, LeaseState, Renewal, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime};
+use edgelatch_proto::error::{FailureKind, LossReason, RequestError};
+use edgelatch_proto::machine::{Grant, Lease, LeaseState, Renewal, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 
 use crate::language::*;
 

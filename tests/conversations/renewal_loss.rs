@@ -1,9 +1,9 @@
 //! Losing a hold, and ending its renewals.
 
-use edgelatch::error::{FailureKind, LossReason};
-use edgelatch::machine::{Lease, LeaseState, Renewal, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::error::{FailureKind, LossReason};
+use edgelatch_proto::machine::{Lease, LeaseState, Renewal, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::LeaseTime;
 
 use crate::language::*;
 

@@ -1,12 +1,12 @@
 //! Grants that count only once replicas have acknowledged them.
 
-use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, Machine,
     MultiGrant, TimeoutReason,
 };
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{AttemptTime, Replicas, WaitPolicy};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{AttemptTime, Replicas, WaitPolicy};
 
 use crate::language::*;
 

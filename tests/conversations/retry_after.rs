@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, LossReason};
-use edgelatch::machine::{LeaseState, TimeoutReason};
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::error::{AcquireError, FailureKind, LossReason};
+use edgelatch_proto::machine::{LeaseState, TimeoutReason};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 
 use crate::language::*;
 

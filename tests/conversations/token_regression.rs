@@ -1,10 +1,10 @@
 //! Grants with an older fencing token than an earlier grant.
 
-use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{Acquire, AcquireAllSpec, AcquireSpec};
-use edgelatch::name::FencingToken;
-use edgelatch::protocol::reply::Code;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::error::{AcquireError, FailureKind};
+use edgelatch_proto::machine::{Acquire, AcquireAllSpec, AcquireSpec};
+use edgelatch_proto::name::FencingToken;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 
 use crate::language::*;
 

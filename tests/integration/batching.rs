@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use edgelatch::client::{Client, Lease};
+use edgelatch::client::{Client, Lease, Released};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;

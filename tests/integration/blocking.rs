@@ -5,10 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use edgelatch::blocking::Client;
-use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::client::{AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, Released, RunError};
 use edgelatch::error::{AcquireError, LossReason};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use test_support::slow_machine::{is_too_slow, longer_and_longer};
 use test_support::test_env::TestEnv;

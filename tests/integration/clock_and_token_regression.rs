@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use edgelatch::client::ClientEvent;
+use edgelatch::client::{ClientEvent, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 use futures_core::Stream as _;
 
 use test_support::test_env::TestEnv;

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease, Lock, ReadWriteSettings};
+use edgelatch::client::{
+    AcquireOptions, FairSettings, Lease, Lock, ReadWriteSettings, SpinBackoff,
+};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::SpinBackoff;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;

@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::time::Duration;
 
-use edgelatch::client::Client;
+use edgelatch::Gateway;
+use edgelatch::client::{Client, Released};
 use edgelatch::host::Host as _;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::transport::Reqwest;
 use edgelatch_gateway::{Config, Gateway as Door, RedisSource, ScopeKeys, ScopedToken, Tokens};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::GuardMemory;
 
 use test_support::faults::{Fault, FaultResponse};

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease, LeaseEnd};
+use edgelatch::client::{AcquireOptions, Lease, LeaseEnd, LeaseState, Released};
 use edgelatch::error::{LossReason, RequestError};
-use edgelatch::machine::{LeaseState, Released};
 use edgelatch::transport::Reqwest;
 
 use test_support::fake_host::FakeHost;

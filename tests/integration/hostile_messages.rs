@@ -4,8 +4,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use edgelatch::client::LeaseState;
 use edgelatch::host::Host as _;
-use edgelatch::machine::LeaseState;
 
 use super::waking::{joined, long, settled, waiters};
 use test_support::redis::Content;

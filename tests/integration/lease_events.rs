@@ -3,9 +3,8 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 
-use edgelatch::client::{Events, Situation};
+use edgelatch::client::{Events, LeaseState, Situation};
 use edgelatch::error::LossReason;
-use edgelatch::machine::LeaseState;
 use futures_core::Stream;
 
 use test_support::test_env::TestEnv;

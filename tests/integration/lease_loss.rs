@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, LeaseEnd, RunError};
+use edgelatch::client::{AcquireOptions, GuardedWrite, LeaseEnd, LeaseState, Released, RunError};
 use edgelatch::error::{GuardError, LossReason, RequestError};
-use edgelatch::machine::{LeaseState, Released};
-use edgelatch::protocol::calls::GuardedWrite;
 use edgelatch::timing::GuardMemory;
 
 use test_support::faults::{Fault, FaultResponse};

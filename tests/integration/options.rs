@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::Gateway;
+use edgelatch::client::{AcquireOptions, Client, Lock, Released};
 use edgelatch::error::{AcquireError, InvalidOption, Refusal, RefusalKind, RequestError};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 

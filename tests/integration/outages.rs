@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::LeaseEnd;
+use edgelatch::client::{LeaseEnd, LeaseState, Released};
 use edgelatch::error::{AcquireError, LossReason, RefusalKind, ReleaseError};
-use edgelatch::machine::{LeaseState, Released};
 
 use test_support::faults::{Fault, FaultResponse, json};
 use test_support::test_env::{TestEnv, until, until_in_virtual_time};

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 
 use test_support::faults::{Fault, FaultResponse};
 use test_support::test_env::TestEnv;

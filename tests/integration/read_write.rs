@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, OwnScript, ReadWriteLock, ReadWriteSettings, Released};
 use edgelatch::error::AcquireError;
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::timing::WantTime;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;

@@ -8,9 +8,8 @@
 use std::time::Duration;
 
 use edgelatch::FencingToken;
-use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings};
+use edgelatch::client::{AcquireOptions, Client, Lease, Lock, RedLockSettings, Released};
 use edgelatch::error::{AcquireError, RequestError};
-use edgelatch::machine::Released;
 use edgelatch::timing::{AttemptTime, RejoinDelay};
 use edgelatch::transport::Reqwest;
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, RequestError};
-use edgelatch::machine::Released;
 use edgelatch::name::PermitId;
 use edgelatch::timing::PeerSkew;
 

@@ -4,9 +4,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::{Client, ClientEvent, ClientEvents, Waking};
+use edgelatch::client::{Client, ClientEvent, ClientEvents, SpinBackoff, Waking};
 use edgelatch::host::Host as _;
-use edgelatch::machine::SpinBackoff;
 use edgelatch::transport::Reqwest;
 use futures_core::Stream as _;
 

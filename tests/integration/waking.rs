@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, Lease, Lock};
+use edgelatch::client::{AcquireOptions, Client, FairSettings, Lease, Lock};
 use edgelatch::host::Host as _;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use tokio::task::JoinSet;

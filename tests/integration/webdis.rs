@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, GuardedWrite, OwnScript, Released};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, RequestError};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 
 use test_support::test_env::{NativeClient, TestEnv};

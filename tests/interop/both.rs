@@ -3,8 +3,8 @@
 
 use std::iter;
 
+use edgelatch::Gateway;
 use edgelatch::client::{AcquireOptions, Client, Lock};
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::transport::Reqwest;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::Publish;
+use edgelatch::client::{AcquireOptions, FairSettings, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{FairCalls, FairSettings};
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::calls::FairCalls;
 use serde_json::json;
 use tokio::sync::oneshot;
 

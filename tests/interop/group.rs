@@ -1,8 +1,7 @@
 //! Values of one group that both sides lock.
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::LossReason;
-use edgelatch::machine::Released;
 use edgelatch::timing::PeerSkew;
 use serde_json::{Value, json};
 

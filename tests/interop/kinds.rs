@@ -1,9 +1,7 @@
 //! The exclusive kinds, and how each side creates their objects.
 
-use edgelatch::client::{Client, Lease, Lock, ReadWriteSettings};
+use edgelatch::client::{Client, FairSettings, Lease, Lock, ReadWriteSettings, SpinBackoff};
 use edgelatch::host::{Host, TokioHost};
-use edgelatch::machine::SpinBackoff;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 use serde_json::{Value, json};

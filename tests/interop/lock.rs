@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::machine::Released;
 use serde_json::json;
 
 use super::both::{Both, NAME};

@@ -1,7 +1,6 @@
 //! Multi-locks, and red locks on several Redis servers.
 
-use edgelatch::client::AcquireOptions;
-use edgelatch::machine::Released;
+use edgelatch::client::{AcquireOptions, Released};
 use serde_json::json;
 
 use super::both::{Both, NAME};

@@ -3,10 +3,9 @@
 use std::slice;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, PermitExpirableSemaphore};
+use edgelatch::client::{AcquireOptions, PermitExpirableSemaphore, Released};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::name::PermitId;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;

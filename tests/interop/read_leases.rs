@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, LeaseEnd, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, LeaseEnd, ReadWriteSettings, Released};
 use edgelatch::error::LossReason;
-use edgelatch::machine::Released;
 use edgelatch::timing::LeaseTime;
 use serde_json::json;
 

@@ -1,9 +1,8 @@
 //! Readers and writers of both sides.
 
-use edgelatch::client::{AcquireOptions, Client, ReadWriteLock, ReadWriteSettings};
+use edgelatch::client::{AcquireOptions, Client, ReadWriteLock, ReadWriteSettings, Released};
 use edgelatch::error::LossReason;
 use edgelatch::host::Host;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use serde_json::json;
 

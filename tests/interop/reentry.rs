@@ -1,8 +1,7 @@
 //! A holder that acquires again: re-entry, and the kinds that refuse it.
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
 use serde_json::json;
 
 use super::both::Both;

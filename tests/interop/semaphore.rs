@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Semaphore};
+use edgelatch::client::{AcquireOptions, Released, Semaphore};
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::ScriptCall;
 use fastrand::Rng;
 
 use super::coverage::Coverage;

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::name::{LockName, RequestId};
-use edgelatch::protocol::calls::{GroupCalls, Target};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, Publish};
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::name::{LockName, RequestId};
+use edgelatch_proto::protocol::calls::{GroupCalls, Target};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, Publish};
+use edgelatch_proto::timing::PeerSkew;
 
 use super::runner::{
     Check, Coverage, Env, Leases, Network, Owners, Plan, Request, START, Scenario, assert_all_hold,

@@ -1,10 +1,10 @@
 //! Guarded writes: successive holders, each with a few writes, whose copies arrive at any later
 //! time.
 
-use edgelatch::name::GuardKey;
-use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::timing::GuardMemory;
+use edgelatch_proto::name::GuardKey;
+use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::timing::GuardMemory;
 use std::time::Duration;
 
 use super::runner::{

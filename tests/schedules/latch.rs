@@ -1,9 +1,9 @@
 //! A count-down latch that Redisson uses too: each call is counted once, whatever the network does.
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{CountDownLatchCalls, LatchCount};
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::Publish;
 
 use super::machines::{Machines, Progress, Timer};
 use super::runner::{

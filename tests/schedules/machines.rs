@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Release, Renewal,
 };
-use edgelatch::protocol::calls::{IdempotentCall, Target};
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::protocol::calls::{IdempotentCall, Target};
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
 
 use super::runner::{Env, Request, START};
 use test_support::calls::request;

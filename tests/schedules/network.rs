@@ -1,6 +1,6 @@
 //! The network between clients and Redis: which messages it loses, delays and duplicates.
 
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::script::ScriptCall;
 use fastrand::Rng;
 
 /// The largest number of copies of one request.

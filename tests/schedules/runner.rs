@@ -1,7 +1,7 @@
 //! Plays the schedules of a scenario, one seed after the other, and searches them for
 //! counter-examples.
 
-use edgelatch::protocol::reply::Reply;
+use edgelatch_proto::protocol::reply::Reply;
 
 use super::env::Event;
 use test_support::script_model::Latches;

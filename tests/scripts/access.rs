@@ -1,7 +1,7 @@
 //! The rights that a user of Redis needs: to the declared keys, and no more.
 
-use edgelatch::protocol::reply::{Code, Reply, RespValue};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::{Redis, rights, run_on};

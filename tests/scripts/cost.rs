@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::fair::fixtures::{asks, field_of};
 use super::group::calls as values;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::scope::ObjectKind;
-use edgelatch::protocol::script::{Publish, scripts};
+use edgelatch_proto::protocol::scope::ObjectKind;
+use edgelatch_proto::protocol::script::{Publish, scripts};
 use redis::Value;
 use test_support::every_call::{Known, NOT_AFTER, every_call};
 use test_support::redis::Redis;

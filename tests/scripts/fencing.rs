@@ -1,6 +1,6 @@
 //! Tokens only rise, whatever happens to the key that stores them.
 
-use edgelatch::protocol::reply::Code;
+use edgelatch_proto::protocol::reply::Code;
 
 use test_support::calls::{UNBOUND, lease, lock, owner, request};
 use test_support::redis::Redis;

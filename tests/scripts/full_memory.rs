@@ -1,8 +1,8 @@
 //! A Redis whose memory is full and that evicts nothing: no new hold begins, and every call that
 //! ends a hold succeeds (rule C5).
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use test_support::calls::{UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::Redis;

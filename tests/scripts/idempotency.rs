@@ -1,7 +1,7 @@
 //! A repeated request, and one after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use test_support::calls::{self, UNBOUND, bound, lease, lock, owner, request, token};
 use test_support::redis::{Content, Keyspace, Redis};

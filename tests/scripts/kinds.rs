@@ -1,12 +1,12 @@
 //! Objects of two kinds under one name: neither ends a hold of the other.
 
-use edgelatch::name::{GuardKey, LockName};
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::{GuardKey, LockName};
+use edgelatch_proto::protocol::calls::{
     FairCalls, FairSettings, GuardCalls, GuardedWrite, LatchCount, PermitTotal, Stamp, Target, Try,
 };
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
-use edgelatch::timing::GuardMemory;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
+use edgelatch_proto::timing::GuardMemory;
 
 use super::group::calls as values;
 use super::read_write::fixtures::{reads, writes};

@@ -4,8 +4,8 @@
 //! The limits keep the longest command short; `cost.rs` counts the commands of each script at the
 //! limits.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
 
 use super::fair::fixtures::{Fair, asks};
 use super::group::calls as values;

@@ -1,7 +1,7 @@
 //! The source of each script, pinned: Redis knows a script by its hash, so a change must be
 //! intended.
 
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::script::scripts;
 use serde_json::{Value, json};
 
 use test_support::redis::Redis;

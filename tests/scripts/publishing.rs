@@ -1,12 +1,12 @@
 //! How the end of a hold is published.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     BatchSize, LockCalls, Member, PermitCalls, PermitCount, SemaphoreCalls, Target, Try, WriteCalls,
 };
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::PeerSkew;
 
 use test_support::calls::{UNBOUND, announced_lock, lease, owner, request};
 use test_support::redis::{Redis, run_on};

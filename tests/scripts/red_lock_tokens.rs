@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use edgelatch::LockName;
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     AcquireQuorum, AcquireQuorumSpec, CallId, Entropy, Input, Machine as _, Output,
 };
-use edgelatch::protocol::calls::{LockCalls, Member};
-use edgelatch::protocol::reply::{Code, Reply, ServerClock};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{RejoinDelay, WaitPolicy};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Member};
+use edgelatch_proto::protocol::reply::{Code, Reply, ServerClock};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{RejoinDelay, WaitPolicy};
 
 use super::differential::pair::Pair;
 use test_support::calls::{UNBOUND, lease, lock, owner, request};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use serde_json::{Map, Value, json};
 
 use super::vector_commands::{Words, raw};

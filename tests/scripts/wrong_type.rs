@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use test_support::calls::{UNBOUND, lease, lock, owner, request, token};
 use test_support::redis::Redis;

@@ -1,7 +1,7 @@
 //! An observer of all scripts: records the grants and ends of owners, and checks the promises about
 //! them.
 
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::protocol::reply::RespValue;
 
 use super::coverage::CoverPoint;
 use super::engine::Sim;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use edgelatch::protocol::gateway::Request;
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::{Script, scripts};
+use edgelatch::transport::Request;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::{Script, scripts};
 
 use super::coverage::CoverPoint;
 use super::engine::Sim;

@@ -4,10 +4,10 @@ use std::mem;
 use std::time::Duration;
 
 use edgelatch::Lease;
+use edgelatch::client::{GuardedWrite, OwnScript};
 use edgelatch::error::{EvalError, GuardError, RequestError};
-use edgelatch::protocol::calls::{GuardedWrite, OwnScript};
-use edgelatch::protocol::reply::RespValue;
 use edgelatch::timing::GuardMemory;
+use edgelatch_proto::protocol::reply::RespValue;
 
 use super::coverage::CoverPoint;
 use super::engine::Sim;

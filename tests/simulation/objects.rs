@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use edgelatch::AcquireOptions;
-use edgelatch::client::ReadWriteSettings;
+use edgelatch::client::{FairSettings, ReadWriteSettings, SpinBackoff};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::SpinBackoff;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::{PeerSkew, WantTime};
 
 use super::plan::Kind;

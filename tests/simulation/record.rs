@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use edgelatch::Lease;
+use edgelatch::client::Released;
 use edgelatch::error::{AcquireError, ReleaseError, RequestError};
-use edgelatch::machine::Released;
 
 use super::engine::Sim;
 use super::faults::Fault;

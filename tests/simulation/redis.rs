@@ -3,7 +3,7 @@
 use std::mem;
 use std::rc::Rc;
 
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::protocol::reply::RespValue;
 use fastrand::Rng;
 
 use super::coverage::CoverPoint;

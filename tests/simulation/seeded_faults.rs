@@ -1,6 +1,6 @@
 //! Deliberate faults: a simulation that does not find them would not find real ones.
 
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::protocol::reply::RespValue;
 
 use super::explore::explore;
 use super::gateway::Run;

@@ -8,8 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{Request, Response, StreamHead, StreamLimits, Transport};
 
 use super::coverage::CoverPoint;
 use super::engine::{EventKind, Sim};

@@ -1,6 +1,6 @@
 //! Responses of a faulty gateway, and how the client classifies each.
 
-use edgelatch::error::FailureKind;
+use edgelatch_proto::error::FailureKind;
 
 use super::faults::{FaultResponse, http, json, page};
 

@@ -1,14 +1,14 @@
 //! Owners, request ids, tokens and calls. All come from a state machine, as in a program.
 
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
-use edgelatch::name::{FencingToken, LockName, OwnerId, RequestId};
-use edgelatch::protocol::calls::{LockCalls, Target, Try};
-use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, Replicas, WaitPolicy};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output};
+use edgelatch_proto::name::{FencingToken, LockName, OwnerId, RequestId};
+use edgelatch_proto::protocol::calls::{LockCalls, Target, Try};
+use edgelatch_proto::protocol::exchange::{Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, Replicas, WaitPolicy};
 use std::time::Duration;
 
 /// The bound of a client that has not seen Redis' clock; its results are kept for 90 s.

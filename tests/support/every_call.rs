@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use edgelatch::name::{GuardKey, LockName, OwnerId, PermitId};
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::{GuardKey, LockName, OwnerId, PermitId};
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite,
     IdempotentCall, LatchCount, LockCalls, Member, PermitCalls, PermitCount, PermitTotal,
     ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
-use edgelatch::protocol::scope::{ObjectKind, Right};
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
-use edgelatch::timing::{GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, WantTime};
+use edgelatch_proto::protocol::scope::{ObjectKind, Right};
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
+use edgelatch_proto::timing::{GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, WantTime};
 
 use crate::calls::{bound, lease, owner, request, token};
 

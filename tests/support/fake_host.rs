@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use edgelatch::host::{Host, NoEntropy, TokioHost};
-use edgelatch::time::Instant;
+use edgelatch_proto::time::Instant;
 
 /// A host whose clocks stand still until the test advances them: however slow the machine is, no
 /// time limit expires by itself. Its entropy is a counter.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::script::scripts;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
@@ -351,7 +351,7 @@ fn commands(body: &[u8]) -> (Vec<Vec<String>>, bool) {
     }
 }
 
-fn is(script: &edgelatch::protocol::script::Script, text: &str) -> bool {
+fn is(script: &edgelatch_proto::protocol::script::Script, text: &str) -> bool {
     [false, true].iter().any(|lock| script.sha1(*lock) == text || script.source(*lock) == text)
 }
 

@@ -1,8 +1,8 @@
 //! Drives the machines of the client without I/O.
 
-use edgelatch::machine::{CallId, Endpoint, Machine, Output};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::machine::{CallId, Endpoint, Machine, Output};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 
 /// Polls a machine until it is done, or until it waits: then the error is its timeout. Passes each
 /// of its calls to `send`, and ignores subscriptions.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::sync::{Arc, Mutex};
 
-use edgelatch::protocol::reply::{Reply, RespValue};
-use edgelatch::protocol::script::{ScriptCall, scripts};
 use edgelatch_gateway::{Config, Gateway, RedisSource, Tokens};
+use edgelatch_proto::protocol::reply::{Reply, RespValue};
+use edgelatch_proto::protocol::script::{ScriptCall, scripts};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, FromRedisValue, RedisError, RedisResult, Value};
 

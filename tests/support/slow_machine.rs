@@ -4,7 +4,7 @@
 use std::iter;
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind};
+use edgelatch_proto::error::{AcquireError, FailureKind};
 
 /// The longest time for one call. No machine is so slow that it needs more.
 const AT_MOST: Duration = Duration::from_secs(60);

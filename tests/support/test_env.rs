@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use edgelatch::client::Client;
 use edgelatch::host::TokioHost;
-use edgelatch::protocol::gateway::Gateway;
-use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
+use edgelatch_proto::protocol::gateway::Gateway;
+use edgelatch_proto::timing::AttemptTime;
 
 use super::fake_host::FakeHost;
 use super::fault_proxy::{FaultProxy, RecordedCall};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
-use edgelatch::protocol::gateway::Gateway;
+use edgelatch_proto::protocol::gateway::Gateway;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};

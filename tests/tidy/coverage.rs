@@ -9,7 +9,7 @@ const PRELUDE: &str = "prelude";
 fn every_script_is_compared_with_its_model() {
     let tests: String =
         below("tests/scripts/differential").into_iter().map(|file| file.text).collect();
-    for file in below("src/protocol/scripts") {
+    for file in below("proto/src/protocol/scripts") {
         let Some(name) = file.path.strip_suffix(".lua").and_then(|path| path.rsplit('/').next())
         else {
             continue;

@@ -29,12 +29,13 @@ struct Counts {
     wide_comments: usize,
 }
 
-const MOST: [(&str, Counts); 8] = [
+const MOST: [(&str, Counts); 9] = [
     (".", Counts { vague_words: 1, wide_comments: 0 }),
     ("docs", Counts { vague_words: 2, wide_comments: 0 }),
     ("gateway", Counts { vague_words: 0, wide_comments: 0 }),
     ("pkg", Counts { vague_words: 0, wide_comments: 0 }),
-    ("src", Counts { vague_words: 0, wide_comments: 3 }),
+    ("proto", Counts { vague_words: 0, wide_comments: 0 }),
+    ("src", Counts { vague_words: 0, wide_comments: 0 }),
     ("tests", Counts { vague_words: 1, wide_comments: 0 }),
     ("www", Counts { vague_words: 13, wide_comments: 0 }),
     ("xtask", Counts { vague_words: 0, wide_comments: 0 }),

@@ -1,10 +1,11 @@
-//! The arrows between the rooms of `src/` point down only.
+//! Dependencies between the modules of the core (`proto/src`) and of the client (`src`) point down
+//! only. The crate boundary keeps the core from naming the client.
 
 use super::files::{File, below, read};
 
-/// Each room, and which others it may name. `*` stands for the whole room itself.
+/// Each module, and the modules that it may name.
 const ARROWS: [(&str, &[&str]); 12] = [
-    ("time", &["host"]),
+    ("time", &[]),
     ("error", &[]),
     ("name", &["error"]),
     ("timing", &["error"]),
@@ -49,23 +50,25 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
 ];
 
-/// Rooms without a clock, I/O or randomness: `core` and `alloc` only.
-const PURE: [&str; 6] = ["error", "machine", "name", "protocol", "time", "timing"];
+/// The folders of the two crates.
+const CRATES: [&str; 2] = ["proto/src/", "src/"];
 
 fn room(file: &File) -> &str {
-    let inside = file.path.strip_prefix("src/").unwrap();
+    let inside = CRATES.iter().find_map(|folder| file.path.strip_prefix(folder)).unwrap();
     inside.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-/// The rooms that a line names.
+/// The modules that a line names.
 fn named(line: &str) -> impl Iterator<Item = &str> {
-    line.split("crate::").skip(1).map(|rest| {
+    let rests = ["crate::", "edgelatch_proto::"].map(|root| line.split(root).skip(1));
+    rests.into_iter().flatten().map(|rest| {
         rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default()
     })
 }
 
 fn rust_files() -> Vec<File> {
-    below("src").into_iter().filter(|file| file.has_ending(&["rs"])).collect()
+    let all = CRATES.into_iter().flat_map(|folder| below(folder.trim_end_matches('/')));
+    all.filter(|file| file.has_ending(&["rs"])).collect()
 }
 
 #[test]
@@ -88,10 +91,10 @@ fn a_room_names_only_the_rooms_below_it() {
 #[test]
 fn a_transport_knows_requests_and_responses_only() {
     for file in rust_files().iter().filter(|file| room(file) == "transport") {
-        for line in file.code().filter(|line| line.contains("crate::protocol")) {
+        for line in file.code().filter(|line| line.contains("edgelatch_proto::")) {
             assert_eq!(
                 line.trim(),
-                "use crate::protocol::gateway::{Request, Response};",
+                "pub use edgelatch_proto::protocol::gateway::{Request, Response};",
                 "{}",
                 file.path
             );
@@ -99,19 +102,19 @@ fn a_transport_knows_requests_and_responses_only() {
     }
 }
 
+/// Without `std` there is no clock, no I/O and no thread; the compiler checks each use.
 #[test]
-fn a_pure_room_has_no_operating_system() {
-    for file in rust_files().iter().filter(|file| PURE.contains(&room(file))) {
-        for line in file.code() {
-            let says = |word| line.match_indices(word).any(|(at, _)| !line[..at].ends_with('_'));
-            assert!(!says("std::"), "{}: {line}", file.path);
-        }
+fn the_core_is_compiled_without_std() {
+    let root = read("proto/src/lib.rs");
+    assert!(root.lines().any(|line| line == "#![no_std]"));
+    for file in below("proto/src") {
+        assert!(file.code().all(|line| !line.contains("extern crate std")), "{}", file.path);
     }
 }
 
 #[test]
 fn targets_are_told_apart_at_doors_only() {
-    for file in rust_files().iter().filter(|file| file.path != "src/lib.rs") {
+    for file in rust_files().iter().filter(|file| room(file) != "lib") {
         let is_door = ["src/host/mod.rs", "src/transport/mod.rs", "src/client/mod.rs"]
             .contains(&file.path.as_str());
         let lines: Vec<&str> = file.code().collect();
@@ -144,7 +147,7 @@ fn a_script_is_a_file_of_its_own() {
     for file in rust_files() {
         assert!(file.code().all(|line| !line.contains("redis.call")), "{}", file.path);
     }
-    for file in below("src").iter().filter(|file| file.has_ending(&["lua"])) {
+    for file in below("proto/src").iter().filter(|file| file.has_ending(&["lua"])) {
         let name = file.path.rsplit('/').next().unwrap();
         let says: &[&str] = match name {
             "prelude.lua" => &["-- ARGV", "-- Reply"],
@@ -163,12 +166,12 @@ fn a_script_is_a_file_of_its_own() {
 
 #[test]
 fn only_the_key_room_spells_a_key() {
-    for file in rust_files().iter().filter(|file| file.path != "src/protocol/key.rs") {
+    for file in rust_files().iter().filter(|file| file.path != "proto/src/protocol/key.rs") {
         for line in file.code() {
             // A name may be compared with what is taken; nothing may be built of it.
             let spells = line.contains("\"redisson_") || line.contains("\"el:");
             assert!(!spells || line.contains("starts_with("), "{}: {line}", file.path);
         }
     }
-    assert!(read("src/protocol/key.rs").contains("redisson_lock__channel"));
+    assert!(read("proto/src/protocol/key.rs").contains("redisson_lock__channel"));
 }

@@ -11,7 +11,8 @@ const PAPERS: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/thre
 
 /// The layer of the tests in each folder; the first folder that a path begins with counts. In the
 /// order of the table of layers.
-const LAYERS: [(&str, &str); 19] = [
+const LAYERS: [(&str, &str); 20] = [
+    ("proto/", "unit"),
     ("src/", "unit"),
     ("xtask/", "unit"),
     ("conversations/", "unit"),
@@ -97,7 +98,7 @@ fn name(line: &str) -> Option<&str> {
 
 /// Every file that may hold a test.
 fn files() -> Vec<File> {
-    let all = ["tests", "src", "gateway", "xtask"].into_iter().flat_map(below);
+    let all = ["tests", "proto", "src", "gateway", "xtask"].into_iter().flat_map(below);
     all.filter(|file| file.has_ending(&["rs", "mjs"])).collect()
 }
 

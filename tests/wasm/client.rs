@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use edgelatch::client::Released;
 use edgelatch::error::AcquireError;
 use edgelatch::host::JsHost;
-use edgelatch::machine::Released;
 use edgelatch::transport::HostFetch;
 use edgelatch::{AcquireOptions, Client, Gateway};
 use wasm_bindgen_test::wasm_bindgen_test;

@@ -3,16 +3,17 @@
 
 use std::time::Duration;
 
-use edgelatch::LockName;
 use edgelatch::error::{AcquireError, FailureKind};
-use edgelatch::machine::{
+use edgelatch::time::Instant;
+use edgelatch::timing::{AttemptTime, LeaseTime};
+use edgelatch::{LockName, Publish};
+use edgelatch_proto::machine::{
     Acquire, AcquireSpec, Entropy, Input, Machine as _, Output, TimeoutReason,
 };
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::reply::{Reply, RespValue};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::protocol::reply::{Reply, RespValue};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::timing::{RequestBudget, WaitPolicy, WaitTime};
 use wasm_bindgen_test::wasm_bindgen_test;
 
 const START: Instant = Instant::from_millis(1_000, 1_795_268_812_119);
@@ -110,7 +111,7 @@ fn spec(patience: WaitPolicy) -> AcquireSpec {
     AcquireSpec::new(Target::Lock(LockCalls::new(name, Publish::Plain)), patience)
 }
 
-fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch::machine::CallId, ScriptCall) {
+fn asks(machine: &mut Acquire, now: Instant) -> (edgelatch_proto::machine::CallId, ScriptCall) {
     let Output::Call { call, script, .. } = machine.poll(now) else { panic!("it asks") };
     assert_eq!(script.script().name, "lock_acquire");
     let Output::Timeout { why: TimeoutReason::ReplyDue, .. } = machine.poll(now) else {

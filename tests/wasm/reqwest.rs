@@ -1,11 +1,10 @@
 //! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the
 //! transport's suite is not for it as a whole; what it can keep to stands here.
 
+use edgelatch::client::Released;
 use edgelatch::error::FailureKind;
 use edgelatch::host::JsHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, Transport as _};
+use edgelatch::transport::{Request, Reqwest, Response, Transport as _};
 use edgelatch::{Client, Gateway};
 use js_sys::Function;
 use serde_json::Value;

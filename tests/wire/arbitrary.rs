@@ -1,8 +1,8 @@
 //! Arbitrary responses: no panic, no reply without the echo, and at most three requests for a call.
 
-use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::GatewayCapabilities;
-use edgelatch::protocol::reply::{Reply, RespValue};
+use edgelatch_proto::protocol::exchange::Answer;
+use edgelatch_proto::protocol::gateway::GatewayCapabilities;
+use edgelatch_proto::protocol::reply::{Reply, RespValue};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

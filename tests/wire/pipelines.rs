@@ -1,11 +1,11 @@
 //! Several calls in one request, and the answer to each: `pipelines` of
 //! `tests/vectors/upstash.json`.
 
-use edgelatch::error::FailureKind;
-use edgelatch::protocol::calls::OwnScript;
-use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Answers, Gateway, GatewayCapabilities, Request};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::exchange::{Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Answers, Gateway, GatewayCapabilities, Request};
+use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! What a client reads from a gateway's answers.
 
-use edgelatch::error::FailureKind;
-use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::GatewayCapabilities;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::protocol::exchange::Answer;
+use edgelatch_proto::protocol::gateway::GatewayCapabilities;
 use serde_json::Value;
 
 use super::vectors::{ECHO, call_of, converse, form, gateway, inspect, response, tell, vectors};

@@ -1,6 +1,6 @@
 //! The requests that a client sends.
 
-use edgelatch::protocol::gateway::{GatewayCapabilities, Request};
+use edgelatch_proto::protocol::gateway::{GatewayCapabilities, Request};
 use serde_json::Value;
 
 use super::vectors::{call, call_of, converse, gateway, inspect, publish, response, vectors};
@@ -81,7 +81,8 @@ fn the_newest_sync_token_goes_with_the_next_request() {
 
 #[test]
 fn neither_token_nor_body_is_shown() {
-    let gateway = edgelatch::protocol::gateway::Gateway::upstash("https://x.example", "canary");
+    let gateway =
+        edgelatch_proto::protocol::gateway::Gateway::upstash("https://x.example", "canary");
     let (gateway, call) = (gateway.unwrap(), call("acquire", "invoice:42", publish(&Value::Null)));
     let (exchange, request) = calls::begun(&gateway, &call, &GatewayCapabilities::default());
     let text = format!("{gateway:?} {exchange:?} {request:?} {call:?}");

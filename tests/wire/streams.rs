@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use edgelatch::LockName;
-use edgelatch::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output};
-use edgelatch::protocol::calls::{
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Input, Machine as _, Output};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     FairCalls, FairSettings, LockCalls, Message, Taken, Target, Topic, Wakes,
 };
-use edgelatch::protocol::gateway::{Frames, Gateway, Heard, Request};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Publish;
-use edgelatch::time::Instant;
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::protocol::gateway::{Frames, Gateway, Heard, Request};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::WaitPolicy;
 use proptest::prelude::*;
 use test_support::random::cases;
 

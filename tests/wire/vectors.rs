@@ -1,9 +1,11 @@
 //! Reads the test vectors.
 
-use edgelatch::error::FailureKind;
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, KeyLocking, Request, Response};
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::{
+    Gateway, GatewayCapabilities, KeyLocking, Request, Response,
+};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use serde_json::{Value, json};
 
 use test_support::calls;
@@ -44,7 +46,7 @@ pub(crate) fn publish(told: &Value) -> Publish {
 pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     let (request, owner, lease) = (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
     let bound = calls::bound(1_700_000_090_000, 90_000);
-    let first = edgelatch::protocol::script::Bound {
+    let first = edgelatch_proto::protocol::script::Bound {
         not_after: None,
         keep: std::time::Duration::from_secs(600),
     };

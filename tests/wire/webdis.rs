@@ -1,10 +1,10 @@
 //! Requests to Webdis and its answers: `tests/vectors/webdis.json`.
 
-use edgelatch::error::RefusalKind;
-use edgelatch::protocol::calls::OwnScript;
-use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::error::RefusalKind;
+use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::exchange::Answer;
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
+use edgelatch_proto::protocol::script::ScriptCall;
 use serde_json::Value;
 
 use super::vectors::{ECHO, call, converse, publish, response, tell};

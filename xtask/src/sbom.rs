@@ -11,7 +11,8 @@ use crate::progress::{output_of, run as run_step};
 use crate::setup::{self, Need, Purpose};
 
 /// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 2] = [("edgelatch", "."), ("edgelatch-gateway", "gateway")];
+const CRATES: [(&str, &str); 3] =
+    [("edgelatch", "."), ("edgelatch-gateway", "gateway"), ("edgelatch-proto", "proto")];
 
 pub(crate) fn run(place: &Place) -> Result<()> {
     setup::ensure(place, Purpose::Build.needs())?;

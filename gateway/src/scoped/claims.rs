@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use edgelatch::protocol::scope::{PEER_SKEW_DEFAULT, Right};
+use edgelatch_proto::protocol::scope::{PEER_SKEW_DEFAULT, Right};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

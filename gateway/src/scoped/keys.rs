@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use edgelatch::error::InvalidOption;
-use edgelatch::protocol::scope::{ObjectKind, PEER_SKEW_DEFAULT, Prefix, Right};
-use edgelatch::timing::{LeaseTime, PeerSkew};
+use edgelatch_proto::error::InvalidOption;
+use edgelatch_proto::protocol::scope::{ObjectKind, PEER_SKEW_DEFAULT, Prefix, Right};
+use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde_json::value::RawValue;
 

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use edgelatch::protocol::scope::{
+use edgelatch_proto::protocol::scope::{
     NOT_AFTER_AHEAD_MAX, ObjectKind, Prefix, Right, TOKEN_AHEAD_MAX, Touched, touched,
 };
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::timing::LeaseTime;
 
 use super::scripts::script;
 use crate::limits::ClientKey;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use edgelatch::protocol::script::{Script, scripts};
+use edgelatch_proto::protocol::script::{Script, scripts};
 
 /// The scripts by the word that identifies them in a command: the digest, or the whole text, each
 /// with and without the line for key locking.

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client};
-use edgelatch::protocol::calls::FairSettings;
-use edgelatch::protocol::gateway::Gateway;
+use edgelatch::Gateway;
+use edgelatch::client::{AcquireOptions, Client, FairSettings};
 use edgelatch::timing::PeerSkew;
 use redis::aio::MultiplexedConnection;
 

@@ -3,8 +3,8 @@
 
 use std::io;
 
-use edgelatch::protocol::script::{Script, scripts};
 use edgelatch_gateway::Right;
+use edgelatch_proto::protocol::script::{Script, scripts};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

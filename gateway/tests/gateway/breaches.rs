@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::script::{Script, scripts};
 use edgelatch_gateway::Right;
+use edgelatch_proto::protocol::script::{Script, scripts};
 use redis::aio::MultiplexedConnection;
 use reqwest::Method;
 use serde_json::{Value, json};

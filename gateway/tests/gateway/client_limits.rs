@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 
-use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::{Config, Right};
+use edgelatch_proto::protocol::script::scripts;
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client, Lock};
+use edgelatch::Gateway;
+use edgelatch::client::{
+    AcquireOptions, Client, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::transport::Reqwest;
 

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use edgelatch::error::FailureKind;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{
+    Request, Reqwest, ReqwestStream, Response, StreamHead, StreamLimits, Transport,
+};
 
 /// The usual transport, with a count of its requests in flight. Clones share the count.
 #[derive(Clone, Debug, Default)]

@@ -9,9 +9,9 @@
 use std::time::Duration;
 
 use edgelatch::Lease;
+use edgelatch::client::OwnScript;
 use edgelatch::error::{EvalError, FailureKind, LossReason, RequestError};
 use edgelatch::host::Host;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::transport::Transport;
 use serde_json::{Value, json};
 

@@ -3,9 +3,8 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::LeaseEnd;
+use edgelatch::client::{LeaseEnd, LeaseState, Released};
 use edgelatch::error::{EvalError, LossReason, RequestError};
-use edgelatch::machine::{LeaseState, Released};
 use edgelatch::{AcquireOptions, Client, Lease};
 use futures_util::future::join_all;
 use tokio::time::timeout;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use edgelatch::client::FairSettings;
 use edgelatch::host::Host;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Transport;
 use edgelatch::{Client, Lock};

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use edgelatch::Lease;
+use edgelatch::client::Released;
 use edgelatch::error::{
     AcquireError, EvalError, LossReason, Refusal, RefusalKind, ReleaseError, RequestError,
 };
 use edgelatch::host::Host;
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 use tokio::sync::Notify;
 use tokio::time::Instant;

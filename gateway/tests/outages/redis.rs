@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::machine::Released;
+use edgelatch::client::Released;
 use edgelatch::{AcquireOptions, Client};
 
 use super::gateway_process::GatewayProcess;

@@ -12,12 +12,12 @@ use failures::taken_together;
 use super::notice::Notice;
 use super::plan::Term;
 use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
-use crate::machine::{
+use edgelatch_proto::machine::{
     Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
 };
-use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
-use crate::protocol::calls::Target;
-use crate::time::Instant;
+use edgelatch_proto::name::{FencingToken, GuardKey, LockName, OwnerId};
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::time::Instant;
 
 /// The way in which a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::{Hold, Record, ReleaseState};
 use crate::error::LossReason;
-use crate::machine::{LeaseState, Released};
-use crate::name::GuardKey;
+use edgelatch_proto::machine::{LeaseState, Released};
+use edgelatch_proto::name::GuardKey;
 
 impl Hold {
     /// Waits until no other write of this hold to this key is under way, and numbers the next one.

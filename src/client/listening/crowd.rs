@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use crate::machine::ContentionEstimator;
-use crate::time::Instant;
+use edgelatch_proto::machine::ContentionEstimator;
+use edgelatch_proto::time::Instant;
 
 /// Time without a message after which the contention at a channel is forgotten.
 const REMEMBERED: Duration = Duration::from_secs(10);

@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Waking;
 use crate::client::notice::Notice;
-use crate::protocol::gateway::Opened;
-use crate::time::{Instant, millis};
 use crate::transport::StreamHead;
+use edgelatch_proto::protocol::gateway::Opened;
+use edgelatch_proto::time::{Instant, millis};
 
 /// Longest rest after the first failure; each further failure doubles it, up to `REST_MAX`.
 const REST: Duration = Duration::from_secs(1);

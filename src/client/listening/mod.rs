@@ -18,11 +18,11 @@ use core::task::{Context, Poll};
 use std::sync::{Mutex, PoisonError};
 
 use super::link::Link;
-use crate::machine::{Input, TimeoutReason};
-use crate::protocol::calls::Topic;
-use crate::time::Instant;
 use crate::transport::{StreamLimits, Transport};
 use crowd::{Crowds, Shared};
+use edgelatch_proto::machine::{Input, TimeoutReason};
+use edgelatch_proto::protocol::calls::Topic;
+use edgelatch_proto::time::Instant;
 use health::{Health, SharedHealth};
 use subscription::{Open, Opening, Subscription};
 
@@ -207,9 +207,9 @@ mod tests {
     use core::mem;
 
     use super::Subscriptions;
-    use crate::protocol::calls::Wakes;
-    use crate::time::Instant;
     use crate::transport::StreamLimits;
+    use edgelatch_proto::protocol::calls::Wakes;
+    use edgelatch_proto::time::Instant;
 
     #[test]
     fn a_request_that_was_ended_without_a_word_keeps_no_place() {

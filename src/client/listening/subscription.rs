@@ -10,10 +10,10 @@ use super::Turn;
 use super::crowd::Shared;
 use super::health::{Health, SharedHealth};
 use super::waiters::Waiters;
-use crate::protocol::calls::Wakes;
-use crate::protocol::gateway::{Frames, Heard};
-use crate::time::Instant;
 use crate::transport::ByteStream;
+use edgelatch_proto::protocol::calls::Wakes;
+use edgelatch_proto::protocol::gateway::{Frames, Heard};
+use edgelatch_proto::time::Instant;
 
 /// Longest time until the gateway acknowledges the subscription.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
@@ -224,12 +224,12 @@ mod tests {
 
     use super::*;
     use crate::error::FailureKind;
-    use crate::machine::Input;
-    use crate::name::{LockName, OwnerId};
-    use crate::protocol::calls::{LockCalls, Target};
-    use crate::protocol::gateway::Gateway;
-    use crate::protocol::reply::{Code, Reply};
-    use crate::protocol::script::Publish;
+    use edgelatch_proto::machine::Input;
+    use edgelatch_proto::name::{LockName, OwnerId};
+    use edgelatch_proto::protocol::calls::{LockCalls, Target};
+    use edgelatch_proto::protocol::gateway::Gateway;
+    use edgelatch_proto::protocol::reply::{Code, Reply};
+    use edgelatch_proto::protocol::script::Publish;
 
     const SUBSCRIBED: &str = "data: subscribe,redisson_lock__channel:{job},1\n\n";
     const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";

@@ -9,9 +9,9 @@ use core::task::Waker;
 use core::time::Duration;
 
 use super::crowd::Shared;
-use crate::machine::{Input, TimeoutReason};
-use crate::protocol::calls::{Message, Taken, Wakes};
-use crate::time::Instant;
+use edgelatch_proto::machine::{Input, TimeoutReason};
+use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::time::Instant;
 
 /// Matches the waiters for any number of permits.
 const ANY_PERMITS: Wakes = Wakes::Permits(u32::MAX);

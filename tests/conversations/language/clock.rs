@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::reply::ServerClock;
-use edgelatch::time::Instant;
+use edgelatch_proto::protocol::reply::ServerClock;
+use edgelatch_proto::time::Instant;
 
 /// Redis' clock when a conversation begins, in milliseconds since 1970.
 pub(crate) const SERVER_START: u64 = 1_700_000_000_000;

@@ -17,10 +17,10 @@
 
 use std::time::Duration;
 
-use edgelatch::error::FailureKind;
-use edgelatch::machine::{Endpoint, Input, Machine, Output, TimeoutReason};
-use edgelatch::protocol::calls::Topic;
-use edgelatch::time::Instant;
+use edgelatch_proto::error::FailureKind;
+use edgelatch_proto::machine::{Endpoint, Input, Machine, Output, TimeoutReason};
+use edgelatch_proto::protocol::calls::Topic;
+use edgelatch_proto::time::Instant;
 
 use super::clock::{Clocks, ms};
 use super::reply::{Call, ScriptReply};

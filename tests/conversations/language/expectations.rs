@@ -3,7 +3,7 @@
 use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::RangeBounds;
 
-use edgelatch::machine::{Machine, TimeoutReason};
+use edgelatch_proto::machine::{Machine, TimeoutReason};
 
 use super::conversation::Conversation;
 

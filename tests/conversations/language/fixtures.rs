@@ -1,13 +1,15 @@
 //! Machines of each kind in their initial state, and the values that they need.
 
-use edgelatch::LockName;
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
     Entropy, Grant, Once, Query, Release, Renew, Renewal,
 };
-use edgelatch::protocol::calls::{CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
+    CountDownLatchCalls, FairCalls, FairSettings, LockCalls, Target,
+};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 use super::clock::{START, known_clock, ms};
 use super::conversation::Conversation;

@@ -1,11 +1,11 @@
 //! A machine's calls, and the replies to them.
 
-use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{CallId, Input};
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Response};
-use edgelatch::protocol::reply::{Code, Reply, RespValue};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::error::{FailureKind, Refusal};
+use edgelatch_proto::machine::{CallId, Input};
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Response};
+use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
+use edgelatch_proto::protocol::script::ScriptCall;
 
 /// One call that a machine has made.
 #[derive(Clone, Debug)]

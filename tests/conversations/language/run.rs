@@ -1,6 +1,6 @@
 //! Runs a machine from its start to its end.
 
-use edgelatch::machine::{Endpoint, Input, Machine, Output};
+use edgelatch_proto::machine::{Endpoint, Input, Machine, Output};
 
 use super::clock::Clocks;
 use super::reply::Call;

@@ -3,9 +3,8 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{AcquireOptions, Lock, Released};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
-use edgelatch::machine::Released;
 use edgelatch::transport::Reqwest;
 
 use test_support::bad_responses::{indeterminate, refusals};

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use edgelatch::Gateway;
 use edgelatch::client::Client;
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use edgelatch::transport::Reqwest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Client};
+use edgelatch::client::{AcquireOptions, Client, Released};
 use edgelatch::error::{AcquireError, FailureKind};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::Released;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{
+    Request, Reqwest, ReqwestStream, Response, StreamHead, StreamLimits, Transport,
+};
 
 use test_support::faults::{Fault, FaultResponse};
 use test_support::test_env::TestEnv;

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{FailureKind, RefusalKind, ReleaseError};
-use edgelatch::machine::Released;
 
 use test_support::bad_responses::{indeterminate, refusals};
 use test_support::fault_proxy::RecordedCall;

@@ -1,7 +1,7 @@
 //! Renews, inspects and forcibly releases through a faulty gateway.
 
+use edgelatch::client::LeaseState;
 use edgelatch::error::{RefusalKind, RequestError};
-use edgelatch::machine::LeaseState;
 
 use test_support::bad_responses::{indeterminate, refusals};
 use test_support::fault_proxy::RecordedCall;

@@ -1,8 +1,8 @@
 //! Faults while an object is acquired.
 
+use edgelatch::client::Released;
 use edgelatch::error::FailureKind::TimedOut;
 use edgelatch::error::{AcquireError, RefusalKind};
-use edgelatch::machine::Released;
 
 use super::actions::{Class, Times};
 use super::env::{Cell, each_cell};

@@ -1,7 +1,7 @@
 //! Faults of a release and of a forced release.
 
+use edgelatch::client::Released;
 use edgelatch::error::{RefusalKind, ReleaseError, RequestError};
-use edgelatch::machine::Released;
 
 use super::actions::{Class, Times};
 use super::env::{Cell, each_cell};

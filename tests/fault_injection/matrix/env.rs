@@ -4,8 +4,8 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
+use edgelatch::Gateway;
 use edgelatch::client::Client;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};

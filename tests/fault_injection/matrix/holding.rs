@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use edgelatch::client::{LeaseState, Released};
 use edgelatch::error::{RefusalKind, RequestError};
-use edgelatch::machine::{LeaseState, Released};
 
 use super::actions::Class;
 use super::env::{Cell, each_cell};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock, PermitExpirableSemaphore, ReadWriteSettings};
+use edgelatch::client::{
+    AcquireOptions, FairSettings, Lock, PermitExpirableSemaphore, ReadWriteSettings, Released,
+    SpinBackoff,
+};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use edgelatch::transport::Reqwest;
 

@@ -2,12 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use edgelatch::protocol::calls::{GroupCalls, Target};
-use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
-use edgelatch::protocol::script::Publish;
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, PeerSkew};
+use edgelatch_proto::protocol::calls::{GroupCalls, Target};
+use edgelatch_proto::protocol::exchange::{Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 use highway::{HighwayHash as _, HighwayHasher, Key};
 
 use crate::kit::{field, granted, inspect, name};

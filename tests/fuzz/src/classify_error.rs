@@ -4,13 +4,13 @@
 //! The first two bytes are the status, the third selects the dialect and the kind of the rest: the
 //! text of an error, or a body.
 
-use edgelatch::error::{FailureKind, RefusalKind};
-use edgelatch::protocol::exchange::Answer;
+use edgelatch_proto::error::{FailureKind, RefusalKind};
+use edgelatch_proto::protocol::exchange::Answer;
 
 use crate::kit::{converse, gateway, inspect, recorded, response};
 
 /// The errors of Redis that mean that nothing was executed, by the section of
-/// `src/protocol/README.md`.
+/// `proto/src/protocol/README.md`.
 const CLEAR: [(&str, RefusalKind); 15] = [
     ("WRONGPASS", RefusalKind::Unauthorized),
     ("NOAUTH", RefusalKind::Unauthorized),

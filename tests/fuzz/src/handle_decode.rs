@@ -3,14 +3,14 @@
 //!
 //! A lease has no serialised form: these are read in its place.
 
-use edgelatch::machine::{
+use edgelatch_proto::machine::{
     Acquire, Input, LockState, Machine as _, Output, PermitsState, SemaphoreState, number,
 };
-use edgelatch::name::{FencingToken, PermitId};
-use edgelatch::protocol::calls::{Message, Taken, Wakes};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::time::Instant;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::name::{FencingToken, PermitId};
+use edgelatch_proto::protocol::calls::{Message, Taken, Wakes};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 
 use crate::kit::{acquisition, entropy, lock};
 

@@ -1,19 +1,18 @@
 //! Gateways, calls and conversations. All come from a state machine, as in a program.
 
 use arbitrary::Unstructured;
-use edgelatch::LockName;
-use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{
+use edgelatch_proto::error::{FailureKind, Refusal};
+use edgelatch_proto::machine::{
     Acquire, AcquireSpec, Entropy, Grant, Input, Machine as _, Output, Query,
 };
-use edgelatch::name::{OwnerId, RequestId};
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request, Response};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::time::Instant;
-use edgelatch::timing::{AttemptTime, LeaseTime, Replicas, WaitPolicy};
+use edgelatch_proto::name::{LockName, OwnerId, RequestId};
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request, Response};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, Replicas, WaitPolicy};
 use serde_json::Value;
 
 /// The echo of the first request of [`inspect`], as in `tests/vectors`.

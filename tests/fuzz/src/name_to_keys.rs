@@ -4,16 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use edgelatch::LockName;
-use edgelatch::name::GuardKey;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::{GuardKey, LockName};
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, GuardCalls, LockCalls,
     PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, Try, WriteCalls,
 };
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::protocol::slot::slot;
-use edgelatch::time::Instant;
-use edgelatch::timing::{GuardMemory, LeaseTime, PeerSkew};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::protocol::slot::slot;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{GuardMemory, LeaseTime, PeerSkew};
 
 use crate::kit::{granted, inspect, lock};
 

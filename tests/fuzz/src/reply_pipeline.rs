@@ -3,10 +3,10 @@
 //!
 //! The first byte selects which of both, and the status.
 
-use edgelatch::error::{FailureKind, RefusalKind};
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Answers, GatewayCapabilities, Request, Response};
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::error::{FailureKind, RefusalKind};
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Answers, GatewayCapabilities, Request, Response};
+use edgelatch_proto::protocol::reply::RespValue;
 
 use crate::kit::{ECHO, converse, echo, gateway, inspect, recorded, replicated, response};
 use crate::strict;
@@ -53,7 +53,7 @@ fn several(response: &Response) {
 }
 
 /// A call's reply belongs to that call.
-fn own_answer(answer: &Response, call: &edgelatch::protocol::script::ScriptCall) {
+fn own_answer(answer: &Response, call: &edgelatch_proto::protocol::script::ScriptCall) {
     let (end, _) = converse(&gateway(false), call, answer, |_| {});
     if let Answer::Reply(reply) = end {
         let text = std::str::from_utf8(&answer.body).unwrap();

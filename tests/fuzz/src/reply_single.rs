@@ -3,8 +3,8 @@
 //!
 //! The first byte selects the dialect and the status.
 
-use edgelatch::protocol::exchange::Answer;
-use edgelatch::protocol::reply::{Reply, RespValue};
+use edgelatch_proto::protocol::exchange::Answer;
+use edgelatch_proto::protocol::reply::{Reply, RespValue};
 
 use crate::kit::{converse, echo, gateway, inspect, recorded, response};
 use crate::strict;
@@ -47,7 +47,7 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!(counts && is_reply(body, webdis, echo(&call)), matches!(answer, Answer::Reply(_)));
 }
 
-/// The frame of `src/protocol/README.md`, implemented again.
+/// The frame of `proto/src/protocol/README.md`, implemented again.
 fn assert_told(reply: &Reply, cells: &[RespValue], echo: &str) {
     let [code, RespValue::Text(value), ms, server_ms, RespValue::Text(echoed)] = cells else {
         panic!("{cells:?} is a reply")

@@ -3,12 +3,12 @@
 //!
 //! The first byte selects the dialect and the channel, the second one how the rest is split.
 
-use edgelatch::protocol::calls::{LockCalls, Target, Topic};
-use edgelatch::protocol::gateway::{Frames, Heard};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Publish;
-use edgelatch::time::Instant;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::protocol::calls::{LockCalls, Target, Topic};
+use edgelatch_proto::protocol::gateway::{Frames, Heard};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 use serde_json::{Deserializer, Value};
 
 use crate::kit::{gateway, granted, name};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use edgelatch::protocol::reply::RespValue;
+use edgelatch_proto::protocol::reply::RespValue;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::from_str;
 use serde_json::value::RawValue;

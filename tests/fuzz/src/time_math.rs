@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{Acquire, Input, Lease, Machine, Output, Renewal};
-use edgelatch::protocol::reply::ServerClock;
-use edgelatch::time::Instant;
-use edgelatch::timing::{
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{Acquire, Input, Lease, Machine, Output, Renewal};
+use edgelatch_proto::protocol::reply::ServerClock;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{
     AttemptTime, GuardMemory, LeaseTime, LifeTime, PeerSkew, WaitPolicy, WaitTime, WantTime,
 };
 
 use crate::kit::{FAILURES, acquisition, entropy, granted, lock, one_of, up_to};
 
-/// A wait and 90 s beyond it, at most 10 minutes: `src/protocol/README.md`, C3 and C8.
+/// A wait and 90 s beyond it, at most 10 minutes: `proto/src/protocol/README.md`, C3 and C8.
 const HORIZON: u128 = 90_000;
 const ROUND_MAX: u128 = 600_000;
 

@@ -4,14 +4,14 @@
 //! The first byte selects the dialect and whether plain HTTP is allowed; then follow an address, a
 //! line feed, and the name of a lock.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::exchange::{Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities, Request};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Publish;
-use edgelatch::time::Instant;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::protocol::exchange::{Exchange, Step};
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::LeaseTime;
 use url::{Host, Url};
 
 use crate::kit::{asked, granted, replicated};

@@ -8,11 +8,13 @@ use std::time::Duration;
 use edgelatch::client::{Client, Lease};
 use edgelatch::error::FailureKind;
 use edgelatch::host::TokioHost;
-use edgelatch::protocol::gateway::{Gateway, Request, Response};
-use edgelatch::protocol::script::{Publish, scripts};
 use edgelatch::timing::AttemptTime;
-use edgelatch::transport::{Reqwest, ReqwestStream, StreamHead, StreamLimits, Transport};
+use edgelatch::transport::{
+    Request, Reqwest, ReqwestStream, Response, StreamHead, StreamLimits, Transport,
+};
+use edgelatch::{Gateway, Publish};
 use edgelatch_gateway::{Config, Gateway as GatewayServer, RedisSource, Tokens};
+use edgelatch_proto::protocol::script::scripts;
 use serde_json::Value;
 
 use test_support::redis::TOKEN;

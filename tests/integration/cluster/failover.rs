@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::{LossReason, RequestError};
-use edgelatch::machine::Released;
 use tokio::task::block_in_place;
 
 use super::env::{RecordingClient, RecordingLease, TestEnv};

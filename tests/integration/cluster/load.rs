@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lease};
+use edgelatch::client::{AcquireOptions, Lease, OwnScript, Released};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
 use edgelatch::host::{Host as _, TokioHost};
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::OwnScript;
 use edgelatch::time::Instant;
 use edgelatch::timing::PeerSkew;
 use tokio::sync::Notify;

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, FairSettings, Released};
 use edgelatch::error::AcquireError;
-use edgelatch::machine::Released;
-use edgelatch::protocol::calls::FairSettings;
 use edgelatch::timing::PeerSkew;
 use tokio::task::JoinSet;
 
@@ -154,7 +152,7 @@ async fn orders_that_differ_do_not_stop_each_other_across_slots() {
         if number % 2 == 1 {
             members.reverse();
         }
-        let script = edgelatch::protocol::calls::GuardedWrite::set(number.to_string(), None);
+        let script = edgelatch::client::GuardedWrite::set(number.to_string(), None);
         let guard = client.guard(&counter, edgelatch::timing::GuardMemory::DEFAULT).unwrap();
         let first = names[0].clone();
         tasks.spawn(async move {

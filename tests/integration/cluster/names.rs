@@ -1,12 +1,11 @@
 //! Which names Redisson can place in a cluster, and which of them the client rejects before it
 //! sends a request.
 
-use edgelatch::client::Client;
+use edgelatch::client::{Client, FairSettings};
 use edgelatch::error::InvalidOption;
 use edgelatch::name::LockName;
-use edgelatch::protocol::calls::FairSettings;
-use edgelatch::protocol::slot::slot;
 use edgelatch::timing::PeerSkew;
+use edgelatch_proto::protocol::slot::slot;
 
 use super::env::{RecordingTransport, TestEnv};
 use test_support::servers::Cluster;

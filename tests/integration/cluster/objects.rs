@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Lock};
+use edgelatch::client::{
+    AcquireOptions, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+};
 use edgelatch::host::TokioHost;
-use edgelatch::machine::{Released, SpinBackoff};
-use edgelatch::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
 use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
 
 use super::env::{RecordingClient, RecordingTransport};

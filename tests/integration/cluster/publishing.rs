@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::script::Publish;
+use edgelatch::Publish;
 use reqwest::Response;
 
 use super::env::{TestEnv, names};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use edgelatch::Gateway;
 use edgelatch::client::{AcquireOptions, Client};
 use edgelatch::error::{AcquireError, RefusalKind};
 use edgelatch::host::TokioHost;
-use edgelatch::protocol::gateway::Gateway;
 use edgelatch::timing::AttemptTime;
 use tokio::task::block_in_place;
 use tokio::time::timeout;

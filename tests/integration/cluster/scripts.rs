@@ -4,18 +4,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::client::AcquireOptions;
+use edgelatch::client::{AcquireOptions, FairSettings, GuardedWrite, OwnScript};
 use edgelatch::error::InvalidOption;
 use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
-    FairCalls, FairSettings, GuardedWrite, LockCalls, OwnScript, Target,
-};
-use edgelatch::protocol::exchange::{Answer, Exchange, Step};
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Publish, ScriptCall, scripts};
 use edgelatch::timing::GuardMemory;
 use edgelatch::transport::Transport as _;
+use edgelatch::{Gateway, Publish};
+use edgelatch_proto::protocol::calls::{FairCalls, LockCalls, Target};
+use edgelatch_proto::protocol::exchange::{Answer, Exchange, Step};
+use edgelatch_proto::protocol::gateway::GatewayCapabilities;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{ScriptCall, scripts};
 use tokio::task::block_in_place;
 
 use super::env::{RecordingTransport, TestEnv, names};

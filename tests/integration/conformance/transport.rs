@@ -7,8 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use edgelatch::error::FailureKind;
-use edgelatch::protocol::gateway::{Request, Response};
-use edgelatch::transport::{ByteStream as _, Transport};
+use edgelatch::transport::{ByteStream as _, Request, Response, Transport};
 use serde_json::Value;
 
 /// Where the checks run, and what the runtime adds to requests.

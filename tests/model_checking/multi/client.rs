@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
+use edgelatch_proto::machine::{
     AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, CallId, Endpoint, Entropy, Input,
     Lease, LeaseState, Machine, MultiGrant, QuorumLease, Release, ReleaseAll, Renewal,
 };
-use edgelatch::name::RequestId;
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::AttemptTime;
+use edgelatch_proto::name::RequestId;
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::AttemptTime;
 
 use super::plan::{Plan, Rule};
 use test_support::machines::poll_to_wait;

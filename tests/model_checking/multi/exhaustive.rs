@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use super::plan::{Plan, Rule};

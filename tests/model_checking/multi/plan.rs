@@ -1,9 +1,9 @@
 //! A client's plan: its nodes and options.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{LockCalls, Target};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Target};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 
 /// How many parts make a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use edgelatch::machine::LeaseState;
+use edgelatch_proto::machine::LeaseState;
 
 use super::client::{Client, Outcome};
 

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::machine::CallId;
-use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::machine::CallId;
+use edgelatch_proto::protocol::reply::{Reply, RespValue, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 
 use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{Plan, Rule, name};

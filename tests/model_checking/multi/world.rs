@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::LossReason;
-use edgelatch::machine::{CallId, LeaseState};
-use edgelatch::protocol::reply::{Reply, RespValue, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::error::LossReason;
+use edgelatch_proto::machine::{CallId, LeaseState};
+use edgelatch_proto::protocol::reply::{Reply, RespValue, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 use stateright::{Model, Property};
 
 use super::client::{Client, Outbox, Outcome, owner_prefix};

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use edgelatch::error::{AcquireError, FailureKind, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AcquireSpec, AwaitLatch, CallId, Entropy, Grant, Input, LeaseState, Once,
     OutstandingBound, Release, Renew, Renewal, Renewed,
 };
-use edgelatch::name::{FencingToken, OwnerId};
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, RequestBudget};
+use edgelatch_proto::name::{FencingToken, OwnerId};
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, RequestBudget};
 
 use super::plan::{Operation, Plan, latch, owner_of};
 use super::stage::{MachineKind, MachineOutcome, Outbox, Outcome, Stage};

@@ -1,7 +1,7 @@
 //! The fair lock: clients that queue, leave, die and change their owner. A Java thread holds it at
 //! the start, so that two clients are enough for a queue.
 
-use edgelatch::timing::WaitPolicy;
+use edgelatch_proto::timing::WaitPolicy;
 
 use super::plan::{Operation, Plan, seconds};
 use super::properties;

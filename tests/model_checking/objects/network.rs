@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use edgelatch::machine::CallId;
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::machine::CallId;
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::plan::owner_of;
 use super::stage::MachineKind;

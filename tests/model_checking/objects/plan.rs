@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, IdempotentCall,
     LatchCount, LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
 };
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
 
 /// The name of the one object that all clients use.
 pub(crate) const NAME: &str = "lock";

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::plan::{NAME, latch_of, owner_of};
 use test_support::script_model::{ScriptModel, holds};

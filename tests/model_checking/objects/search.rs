@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use edgelatch::timing::{LeaseTime, WaitPolicy, WaitTime};
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 use stateright::{Checker as _, HasDiscoveries, Model as _};
 
 use super::network::DeliveryLimit;

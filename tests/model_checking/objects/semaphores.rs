@@ -1,6 +1,6 @@
 //! Permits of both kinds of semaphore: each is counted once, however often a request is resent.
 
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::timing::LeaseTime;
 
 use super::network::DeliveryLimit;
 use super::plan::{Operation, Plan};

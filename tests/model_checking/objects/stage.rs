@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, ReleaseError, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, OutstandingBound, Release, Released,
     Renew, Renewal, Renewed,
 };
-use edgelatch::name::FencingToken;
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::name::FencingToken;
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 use test_support::machines::poll_to_wait;
 
 /// Which machine of a client a call belongs to: each numbers its calls by itself.

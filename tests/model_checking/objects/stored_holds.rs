@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::timing::PeerSkew;
 
 use super::client::TrustedHold;
 use super::plan::{JAVA, NAME, Operation};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use edgelatch::timing::{LeaseTime, WaitPolicy};
+use edgelatch_proto::timing::{LeaseTime, WaitPolicy};
 
 use super::network::DeliveryLimit;
 use super::plan::{Operation, Plan, seconds};

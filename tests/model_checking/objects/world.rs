@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edgelatch::machine::CallId;
-use edgelatch::name::OwnerId;
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::time::Instant;
+use edgelatch_proto::machine::CallId;
+use edgelatch_proto::name::OwnerId;
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::time::Instant;
 use stateright::{Model, Property};
 
 use super::client::{Client, TOKEN_HANDOVER, TrustedHold};

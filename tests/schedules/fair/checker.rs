@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::super::runner::{Check, Coverage, Owners};
 use super::JAVA;

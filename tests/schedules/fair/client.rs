@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::calls::{FairSettings, Try};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::calls::{FairSettings, Try};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use super::super::runner::Request;
 use super::{Fair, Timer, calls, new_try, target};

@@ -6,10 +6,10 @@ mod client;
 mod java;
 mod settings;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{FairCalls, FairSettings, Target, Try};
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{FairCalls, FairSettings, Target, Try};
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::runner::{
     Check, Env, Leases, Request, Scenario, assert_all_hold, assert_violated, execute,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::super::runner::{Check, Coverage, Owners, Requests};
 use super::{Kind, NAME, PERMITS, Settings};

@@ -4,13 +4,13 @@
 mod checker;
 mod rules;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     BatchSize, IdempotentCall, PermitCalls, PermitCount, SemaphoreCalls, Target,
 };
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{LeaseTime, PeerSkew};
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 use fastrand::Rng;
 use std::time::Duration;
 

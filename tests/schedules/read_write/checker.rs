@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use super::super::runner::{Check, Request};
 use super::client::Client;

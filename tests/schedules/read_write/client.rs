@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use edgelatch::name::{OwnerId, RequestId};
-use edgelatch::protocol::calls::Target;
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
-use edgelatch::timing::WantTime;
+use edgelatch_proto::name::{OwnerId, RequestId};
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::timing::WantTime;
 
 use super::super::runner::{Check, Request};
 use super::{COPY_MS, PEER_LEASE, ReadWrite, Timer, read_calls, write_calls};

@@ -7,10 +7,10 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{ReadCalls, WriteCalls};
-use edgelatch::protocol::reply::Reply;
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{ReadCalls, WriteCalls};
+use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::script::Publish;
 
 use super::runner::{
     Check, Env, Leases, Network, Owners, Plan, Request, Scenario, assert_all_hold,

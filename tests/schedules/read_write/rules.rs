@@ -1,8 +1,8 @@
 //! The read-write lock without one of its rules: a schedule must break the invariant that the rule
 //! protects.
 
-use edgelatch::protocol::calls::Target;
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::calls::Target;
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use super::super::runner::{MovingBound, Plan, START, assert_violated};
 use super::{JOB, ReadWrite, Settings, plan, read_calls, write_calls};

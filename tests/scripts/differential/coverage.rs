@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
-use edgelatch::protocol::reply::Code::{self, *};
+use edgelatch_proto::protocol::reply::Code::{self, *};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Bound;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Bound;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

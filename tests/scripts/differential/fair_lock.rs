@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::sample::select;
 

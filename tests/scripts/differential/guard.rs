@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::calls::GuardedWrite;
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Bound;
-use edgelatch::timing::{GuardMemory, LifeTime};
+use edgelatch_proto::protocol::calls::GuardedWrite;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Bound;
+use edgelatch_proto::timing::{GuardMemory, LifeTime};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

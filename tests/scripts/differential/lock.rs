@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::collection::vec;
 
 use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};

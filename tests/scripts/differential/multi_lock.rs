@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

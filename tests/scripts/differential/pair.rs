@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use edgelatch::protocol::reply::{Code, Reply, RespValue};
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
+use edgelatch_proto::protocol::script::ScriptCall;
 use redis::RedisError;
 
 use test_support::redis::{Content, Keyspace, Redis, Stored, Watched};

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{ReadCalls, Target, WriteCalls};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::collection::vec;
 
 use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};

@@ -1,9 +1,9 @@
 //! Random votes of one node of a red lock, on a real Redis and on the model, compared after each.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{LockCalls, Member};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Member};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal, Target};
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::{LeaseTime, LifeTime};
+use edgelatch_proto::protocol::calls::{
+    IdempotentCall, LatchCount, PermitCount, PermitTotal, Target,
+};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::timing::{LeaseTime, LifeTime};
 use proptest::collection::vec;
 use redis::Value as Raw;
 

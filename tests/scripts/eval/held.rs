@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{
     FairCalls, FairSettings, IdempotentCall, LockCalls, Member, OwnScript, ReadCalls, Target,
     WriteCalls,
 };
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, Publish};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, Publish};
 
 use crate::scripts::group;
 use test_support::calls::{Calls, bound, lease, owner, request, token};

@@ -1,9 +1,9 @@
 //! The data that a caller's script can access, and the encoding of its result.
 
-use edgelatch::protocol::calls::OwnScript;
-use edgelatch::protocol::gateway::{Gateway, GatewayCapabilities};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Bound;
+use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Bound;
 use serde_json::{Value, json};
 
 use test_support::calls::{begun, bound, lease, lock, owner, request, token};

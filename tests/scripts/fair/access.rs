@@ -1,7 +1,7 @@
 //! Keys of another type, users with few rights, and the notification of the next waiter.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::fixtures::{Fair, JAVA, asks, field_of};
 use test_support::calls::{bound, request};

@@ -1,7 +1,7 @@
 //! Waiters of edgelatch and Redisson in one queue, case by case.
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::Publish;
 
 use super::fixtures::{Fair, JAVA, JavaKeys, asks, field_of};
 use test_support::calls::bound;

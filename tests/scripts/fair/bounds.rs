@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use super::fixtures::{Asks, Fair, JAVA, asks};
 use test_support::calls::{UNBOUND, bound, request};

@@ -1,8 +1,8 @@
 //! The calls about one fair lock, Redisson's scripts for it, and a script that lets time pass.
 
-use edgelatch::name::{LockName, OwnerId};
-use edgelatch::protocol::calls::{FairCalls, FairSettings, IdempotentCall, Target, Try};
-use edgelatch::protocol::script::{Bound, Publish, ScriptCall};
+use edgelatch_proto::name::{LockName, OwnerId};
+use edgelatch_proto::protocol::calls::{FairCalls, FairSettings, IdempotentCall, Target, Try};
+use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
 use redis::Value as Raw;
 
 use test_support::calls::{UNBOUND, field, lease, numbered_owner, request, token};

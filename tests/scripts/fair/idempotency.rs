@@ -1,7 +1,7 @@
 //! A repeated call, and a call after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::fixtures::{Fair, JAVA, asks, field_of};
 use test_support::calls::{UNBOUND, bound, request};

@@ -1,7 +1,7 @@
 //! Redisson and edgelatch on one group: what each stores, and how the other interprets it.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::Publish;
 
 use super::fixtures::{GROUP, Java, PAD, field, hash, values, values_of};
 use test_support::calls::{UNBOUND, bound, field as text_of, lease, owner, request, token};
@@ -65,7 +65,7 @@ async fn each_side_is_refused_what_the_other_holds_and_takes_what_is_beside_it()
 async fn a_busy_answer_names_the_first_value_that_is_taken_by_its_place_in_the_set() {
     let redis = Redis::start().await;
     let calls = values(&["A", "B", "C", "D"]);
-    let edgelatch::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
+    let edgelatch_proto::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
     for value in ["A", "B", "C", "D"] {
         redis.ask::<String>(&["FLUSHALL"]).await;
         assert_eq!(Java::new(&redis, H).takes(&[value], 60_000).await, None);
@@ -182,7 +182,7 @@ async fn a_loss_to_java_is_told_by_its_number_and_nothing_is_extended() {
     let before = hash(&redis).await;
     let renew = calls.renew(request(2), UNBOUND, &owner(1), lease(90_000), token(grant));
     let lost = redis.run(&renew).await;
-    let edgelatch::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
+    let edgelatch_proto::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
     assert_eq!((lost.code, lost.value.parse().ok()), (Code::Lost, group.number_of("B")));
     assert_eq!(redis.run(&take).await.code, Code::Lost);
     assert_eq!(hash(&redis).await, before);

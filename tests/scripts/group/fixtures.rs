@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{GroupCalls, Target};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{GroupCalls, Target};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::PeerSkew;
 use redis::Value;
 
 use test_support::calls::Calls;

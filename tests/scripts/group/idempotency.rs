@@ -1,7 +1,7 @@
 //! A repeated request about values, and one after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::fixtures::{GROUP, Java, values};
 use test_support::calls::{UNBOUND, bound, field, lease, owner, request, token};

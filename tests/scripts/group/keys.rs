@@ -1,8 +1,8 @@
 //! The keys and commands of a group's scripts, names of every form, keys of another type, and how
 //! an end is published.
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::fixtures::{GROUP, PAD, hash, values, values_of};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};

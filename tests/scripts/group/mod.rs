@@ -7,7 +7,7 @@ mod idempotency;
 mod keys;
 mod vectors;
 
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::script::Publish;
 
 use test_support::calls::Calls;
 

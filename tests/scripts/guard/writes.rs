@@ -1,10 +1,10 @@
 //! The replies of a guard, case by case.
 
-use edgelatch::name::GuardKey;
-use edgelatch::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
-use edgelatch::timing::{GuardMemory, LifeTime};
+use edgelatch_proto::name::GuardKey;
+use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::timing::{GuardMemory, LifeTime};
 use std::time::Duration;
 
 use test_support::calls::{UNBOUND, bound, field, owner, request, token};

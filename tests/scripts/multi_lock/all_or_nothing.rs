@@ -1,6 +1,6 @@
 //! All or nothing, case by case.
 
-use edgelatch::protocol::reply::Code;
+use edgelatch_proto::protocol::reply::Code;
 
 use super::{locks, token_key};
 use test_support::calls::{UNBOUND, field, lease, lock, owner, request, token};

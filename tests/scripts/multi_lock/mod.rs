@@ -2,9 +2,9 @@
 
 mod all_or_nothing;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{LockCalls, Member, Target};
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Member, Target};
+use edgelatch_proto::protocol::script::Publish;
 
 use test_support::calls::Calls;
 

@@ -1,6 +1,6 @@
 //! Redisson and edgelatch on one read-write lock.
 
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use super::fixtures::{
     Java, channel, eager_writes, reads, reads_inside, timeouts, writes, writes_around,

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use super::fixtures::{eager_writes, reads, reads_inside, writes, writes_around};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};

@@ -1,9 +1,9 @@
 //! Shared by the tests of the read-write lock: its two sides, and Redisson's scripts.
 
-use edgelatch::name::{LockName, OwnerId};
-use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::WantTime;
+use edgelatch_proto::name::{LockName, OwnerId};
+use edgelatch_proto::protocol::calls::{ReadCalls, Target, WriteCalls};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::WantTime;
 use redis::Value;
 use std::time::Duration;
 

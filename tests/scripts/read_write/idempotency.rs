@@ -1,7 +1,7 @@
 //! A repeated request, and one after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::reply::Code;
-use edgelatch::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::protocol::reply::Code;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use super::fixtures::{Java, eager_writes, reads, reads_inside, writes, writes_around};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};

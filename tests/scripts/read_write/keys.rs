@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use edgelatch::name::LockName;
-use edgelatch::protocol::calls::{ReadCalls, Target, WriteCalls};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{ReadCalls, Target, WriteCalls};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
 use super::fixtures::{Java, channel, eager_writes, reads, reads_inside, writes, writes_around};
 use test_support::calls::{Calls, UNBOUND, bound, field, lease, owner, request, token};
@@ -121,7 +121,7 @@ fn asks(call: &ScriptCall, place: usize) -> bool {
 
 /// Acquires both sides, one inside the other, releases them, and tries a side that another owner
 /// holds.
-fn conversation(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
+fn conversation(within: edgelatch_proto::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
     let (read, write) = (reads("job"), writes("job"));
     let around = writes_around("job", owner(2));
     vec![
@@ -145,7 +145,7 @@ fn conversation(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, 
 }
 
 /// Calls that need the right to every reader's timeout keys.
-fn among_readers(within: edgelatch::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
+fn among_readers(within: edgelatch_proto::protocol::script::Bound) -> Vec<(ScriptCall, Code)> {
     let eager = eager_writes("job", 5_000);
     vec![
         (eager.acquire(request(8), within, &owner(5), lease(60_000), false), Code::No),

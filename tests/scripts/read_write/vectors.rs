@@ -1,7 +1,7 @@
 //! `tests/vectors/read_write.json`.
 
-use edgelatch::name::OwnerId;
-use edgelatch::protocol::calls::Target;
+use edgelatch_proto::name::OwnerId;
+use edgelatch_proto::protocol::calls::Target;
 use serde_json::Value;
 
 use super::fixtures::{JAVA, read_calls, want, write_calls};

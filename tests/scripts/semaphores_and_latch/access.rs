@@ -1,9 +1,9 @@
 //! The rights that a user of Redis needs, keys of another type, names of every form, and how
 //! changes are published.
 
-use edgelatch::protocol::calls::{LatchCount, PermitTotal};
-use edgelatch::protocol::script::{Publish, ScriptCall};
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::protocol::calls::{LatchCount, PermitTotal};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
+use edgelatch_proto::timing::LeaseTime;
 
 use super::{
     batch, held, id, latch, latch_that_says, permits, permits_that_say, semaphore,

@@ -1,8 +1,8 @@
 //! How long a request is remembered, and which calls are too late or lack a bound (rules C2, C3 and
 //! C8).
 
-use edgelatch::protocol::script::{Bound, ScriptCall};
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::timing::LeaseTime;
 
 use super::{batch, held, latch, permits, semaphore, verdict};
 use crate::scripts::bounds::bounds;

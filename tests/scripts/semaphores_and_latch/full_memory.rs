@@ -1,8 +1,8 @@
 //! A Redis whose memory is full and that evicts nothing: no new hold begins, and every call that
 //! ends or extends a hold succeeds (rule C5).
 
-use edgelatch::protocol::calls::{LatchCount, PermitTotal};
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::protocol::calls::{LatchCount, PermitTotal};
+use edgelatch_proto::timing::LeaseTime;
 
 use super::{batch, held, id, latch, permits, semaphore, verdict};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};

@@ -1,8 +1,8 @@
 //! A repeated request, and one after its bound, leave what one execution leaves.
 
-use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitTotal};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::protocol::calls::{IdempotentCall, LatchCount, PermitTotal};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::timing::LeaseTime;
 
 use super::{batch, held, id, latch, permits, semaphore, verdict};
 use test_support::calls::{UNBOUND, bound, lease, owner, request, token};
@@ -138,7 +138,7 @@ fn changes() -> Vec<IdempotentCall> {
     vec![
         s.add(2),
         s.add(-7),
-        s.add_if_exists(edgelatch::protocol::calls::PermitCount::new(2).unwrap()),
+        s.add_if_exists(edgelatch_proto::protocol::calls::PermitCount::new(2).unwrap()),
         s.drain(),
         s.try_set(total(4), None),
         held(&s).0.force_release(),

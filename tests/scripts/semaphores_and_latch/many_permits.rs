@@ -1,6 +1,6 @@
 //! Very many expired holds: Redisson's script fails at ten thousand.
 
-use edgelatch::timing::LeaseTime;
+use edgelatch_proto::timing::LeaseTime;
 
 use super::{batch, held, permits, semaphore, verdict};
 use test_support::calls::{Calls, bound, lease, owner, request};

@@ -8,13 +8,13 @@ mod many_permits;
 pub(super) mod vector_runner;
 mod vectors;
 
-use edgelatch::name::{LockName, OwnerId, PermitId};
-use edgelatch::protocol::calls::{
+use edgelatch_proto::name::{LockName, OwnerId, PermitId};
+use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, PermitCalls, PermitCount, SemaphoreCalls, Target,
 };
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::PeerSkew;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::PeerSkew;
 use std::time::Duration;
 
 use test_support::calls::Calls;

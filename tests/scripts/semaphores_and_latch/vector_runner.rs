@@ -1,10 +1,10 @@
 //! Runs the steps of a vector: Redisson's calls, edgelatch's calls, and plain commands.
 
-use edgelatch::name::{OwnerId, PermitId};
-use edgelatch::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal};
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::{Bound, ScriptCall};
-use edgelatch::timing::{LeaseTime, LifeTime};
+use edgelatch_proto::name::{OwnerId, PermitId};
+use edgelatch_proto::protocol::calls::{IdempotentCall, LatchCount, PermitCount, PermitTotal};
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::{Bound, ScriptCall};
+use edgelatch_proto::timing::{LeaseTime, LifeTime};
 use redis::Value as Raw;
 use serde_json::{Value, json};
 use std::time::Duration;

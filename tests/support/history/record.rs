@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use edgelatch::error::{AcquireError, ReleaseError};
-use edgelatch::machine::Released;
+use edgelatch_proto::error::{AcquireError, ReleaseError};
+use edgelatch_proto::machine::Released;
 
 use super::{
     AcquireResult, Acquisition, Claim, History, Hold, NEVER, ReleaseCall, ReleaseResult, Time,

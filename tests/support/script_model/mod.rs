@@ -28,8 +28,8 @@ mod write_side;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use edgelatch::protocol::reply::RespValue;
-use edgelatch::protocol::script::ScriptCall;
+use edgelatch_proto::protocol::reply::RespValue;
+use edgelatch_proto::protocol::script::ScriptCall;
 
 use fair_head::Rule;
 use subscribers::{Message, Subscribers};

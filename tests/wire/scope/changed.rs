@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use edgelatch::name::PermitId;
-use edgelatch::protocol::calls::GroupCalls;
-use edgelatch::protocol::scope::{Prefix, touched};
-use edgelatch::protocol::script::{Publish, Script, scripts};
+use edgelatch_proto::name::PermitId;
+use edgelatch_proto::protocol::calls::GroupCalls;
+use edgelatch_proto::protocol::scope::{Prefix, touched};
+use edgelatch_proto::protocol::script::{Publish, Script, scripts};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -1,10 +1,10 @@
 //! Each channel belongs to a name.
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{CountDownLatchCalls, Target, Topic};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::protocol::scope::Prefix;
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, Target, Topic};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::protocol::scope::Prefix;
+use edgelatch_proto::protocol::script::Publish;
 
 use test_support::calls::owner;
 use test_support::every_call::targets;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::LockName;
-use edgelatch::protocol::calls::{FairCalls, FairSettings, Target};
-use edgelatch::protocol::scope::{Prefix, Touched, touched};
-use edgelatch::protocol::script::{Publish, scripts};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{FairCalls, FairSettings, Target};
+use edgelatch_proto::protocol::scope::{Prefix, Touched, touched};
+use edgelatch_proto::protocol::script::{Publish, scripts};
 use proptest::prelude::*;
 
 use test_support::calls::token;

@@ -34,6 +34,8 @@ pub(super) const LAYERS: &[Layer] = &[
             "--package",
             "edgelatch",
             "--package",
+            "edgelatch-proto",
+            "--package",
             "edgelatch-tests",
             "--lib",
             "--test",

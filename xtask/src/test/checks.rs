@@ -14,7 +14,7 @@ use crate::progress::output_of;
 use crate::setup::wasm::{self, Compiler};
 
 /// The published packages; the rest of the workspace is internal.
-const PUBLISHED: [&str; 2] = ["edgelatch", "edgelatch-gateway"];
+const PUBLISHED: [&str; 3] = ["edgelatch", "edgelatch-gateway", "edgelatch-proto"];
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
 pub(crate) fn fmt(session: &Session<'_>) -> Result<Report> {

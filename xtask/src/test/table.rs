@@ -44,6 +44,7 @@ pub(crate) const SUITES: &[Suite] = &[
                 "edgelatch-fuzz",
                 "edgelatch-gateway",
                 "edgelatch-gateway::bin/edgelatch-gateway",
+                "edgelatch-proto",
                 "edgelatch-tests",
                 "edgelatch-tests::checker",
                 "edgelatch-tests::tidy",

@@ -1,8 +1,9 @@
 //! The library's calls as lists of words, with placeholders for the values that differ between
 //! calls.
 
-use edgelatch::protocol::scope::ObjectKind;
-use edgelatch::protocol::script::{Publish, Script, scripts};
+use edgelatch::Publish;
+use edgelatch_proto::protocol::scope::ObjectKind;
+use edgelatch_proto::protocol::script::{Script, scripts};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use test_support::calls::{field, owner, request};

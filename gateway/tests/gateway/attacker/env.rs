@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use edgelatch::protocol::script::scripts;
 use edgelatch_gateway::Gateway;
+use edgelatch_proto::protocol::script::scripts;
 use redis::aio::MultiplexedConnection;
 use test_support::redis::{Keyspace, look_at, patient};
 use test_support::servers::Cluster;

@@ -1,7 +1,7 @@
 //! Parses keys by Redisson's key layout and the documented keys of edgelatch, without the product's
 //! own code.
 
-use edgelatch::protocol::scope::ObjectKind;
+use edgelatch_proto::protocol::scope::ObjectKind;
 
 /// The purpose of a key of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
-use edgelatch::protocol::scope::Right;
+use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch_proto::protocol::scope::Right;
 use test_support::redis::{Content, Stored};
 
 use super::env::Snapshot;

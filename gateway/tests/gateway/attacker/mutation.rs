@@ -1,6 +1,6 @@
 //! Mutates legal calls.
 
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::script::scripts;
 use fastrand::Rng;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use edgelatch::protocol::scope::{ObjectKind, Right, touched};
+use edgelatch_proto::protocol::scope::{ObjectKind, Right, touched};
 use fastrand::Rng;
 use serde_json::{Value, json};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use edgelatch::LockName;
-use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
-use edgelatch::protocol::scope::Right;
 use edgelatch_gateway::{ScopeKeys, ScopedNames, ScopedToken};
+use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch_proto::protocol::scope::Right;
 use fastrand::Rng;
 
 use super::form::{Form, forms};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use edgelatch::protocol::scope::Right;
-use edgelatch::protocol::script::scripts;
+use edgelatch_proto::protocol::scope::Right;
+use edgelatch_proto::protocol::script::scripts;
 use serde_json::Value;
 
 /// The numbers of results of one script's calls.

@@ -1,7 +1,7 @@
 //! Other clients, which hold objects of every kind, below the prefixes of the token and outside of
 //! them.
 
-use edgelatch::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
+use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
 use fastrand::Rng;
 use serde_json::{Value, json};
 

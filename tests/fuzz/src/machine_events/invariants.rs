@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use edgelatch::error::AcquireError;
-use edgelatch::machine::{Grant, Lease};
-use edgelatch::name::{FencingToken, OwnerId};
-use edgelatch::protocol::reply::{Code, Reply};
-use edgelatch::time::Instant;
-use edgelatch::timing::{LeaseTime, Replicas, RequestBudget};
+use edgelatch_proto::error::AcquireError;
+use edgelatch_proto::machine::{Grant, Lease};
+use edgelatch_proto::name::{FencingToken, OwnerId};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget};
 
 use super::CODES;
 use super::log::{Called, Heard, Log};

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use edgelatch::error::{FailureKind, Refusal};
-use edgelatch::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
-use edgelatch::protocol::reply::{Reply, ServerClock};
-use edgelatch::protocol::script::ScriptCall;
-use edgelatch::time::Instant;
+use edgelatch_proto::error::{FailureKind, Refusal};
+use edgelatch_proto::machine::{CallId, Endpoint, Input, Machine, Output, TimeoutReason};
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::time::Instant;
 
 /// One call, and the response that came in time.
 pub(super) struct Called {

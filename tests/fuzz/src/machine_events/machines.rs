@@ -3,16 +3,18 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use edgelatch::error::{LossReason, ReleaseError, RequestError};
-use edgelatch::machine::{
+use edgelatch_proto::error::{LossReason, ReleaseError, RequestError};
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
     Entropy, Grant, LeaseState, Once, Pacing, Query, QuorumLease, Release, ReleaseAll, Released,
     Renew, Renewal, SpinBackoff,
 };
-use edgelatch::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
-use edgelatch::protocol::reply::{Code, ServerClock};
-use edgelatch::protocol::script::Publish;
-use edgelatch::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
+use edgelatch_proto::protocol::reply::{Code, ServerClock};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::timing::{
+    AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime,
+};
 
 use super::log::Log;
 use super::{invariants, play};
@@ -202,7 +204,7 @@ fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
                 }
             }
             Err(error) => {
-                if let edgelatch::error::AcquireError::Unknown { held_at_most, .. } = error {
+                if let edgelatch_proto::error::AcquireError::Unknown { held_at_most, .. } = error {
                     invariants::lasts(*held_at_most, lease);
                 }
             }

@@ -1,5 +1,5 @@
-//! Sends a machine any events in any order: it keeps to the contract of `src/machine`, and its
-//! outcome is one that the responses allow.
+//! Sends a machine any events in any order: it keeps to the contract of `edgelatch_proto::machine`,
+//! and its outcome is one that the responses allow.
 //!
 //! The input is read as choices: the machine, its parameters, and then one event after the other.
 
@@ -11,8 +11,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary as _, Unstructured};
-use edgelatch::machine::{Input, Machine};
-use edgelatch::protocol::reply::{Code, Reply};
+use edgelatch_proto::machine::{Input, Machine};
+use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::kit::{FAILURES, one_of, refusal, up_to};
 use log::{Log, Talk};

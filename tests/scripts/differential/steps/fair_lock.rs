@@ -1,6 +1,6 @@
 //! Random steps for a fair lock.
 
-use edgelatch::protocol::script::Publish;
+use edgelatch_proto::protocol::script::Publish;
 use proptest::prelude::*;
 
 use super::Limit;

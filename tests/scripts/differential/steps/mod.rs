@@ -7,7 +7,7 @@ pub(crate) mod semaphores_and_latch;
 
 use std::time::Duration;
 
-use edgelatch::protocol::script::{Bound, Publish};
+use edgelatch_proto::protocol::script::{Bound, Publish};
 use proptest::prelude::*;
 
 pub(crate) const LOCKS: [&str; 2] = ["job", "x{a}b"];

@@ -4,16 +4,16 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::{CLIENTS, Ear, LEASE_MS};
-use crate::machine::{
+use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireSpec, CallId, Entropy, Input, Machine as _, Output,
     TimeoutReason,
 };
-use crate::name::LockName;
-use crate::protocol::calls::{LockCalls, Target, Wakes};
-use crate::protocol::reply::{Reply, ServerClock};
-use crate::protocol::script::Publish;
-use crate::time::Instant;
-use crate::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
+use edgelatch_proto::name::LockName;
+use edgelatch_proto::protocol::calls::{LockCalls, Target, Wakes};
+use edgelatch_proto::protocol::reply::{Reply, ServerClock};
+use edgelatch_proto::protocol::script::Publish;
+use edgelatch_proto::time::Instant;
+use edgelatch_proto::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 /// A call under way, and Redis' reply.
 pub(super) struct UnderWay {

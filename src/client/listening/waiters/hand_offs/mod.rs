@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Waiters;
-use crate::machine::{Input, Output, TimeoutReason};
-use crate::protocol::calls::{Message, Wakes};
-use crate::protocol::reply::{Code, Reply};
-use crate::time::Instant;
 use contender::{Contender, UnderWay};
+use edgelatch_proto::machine::{Input, Output, TimeoutReason};
+use edgelatch_proto::protocol::calls::{Message, Wakes};
+use edgelatch_proto::protocol::reply::{Code, Reply};
+use edgelatch_proto::time::Instant;
 
 const CLIENTS: usize = 2;
 const WAITERS: usize = 5;

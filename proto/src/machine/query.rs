@@ -36,7 +36,7 @@ impl Query {
     }
 
     /// Whether an attempt without a reply may have been executed.
-    pub(crate) const fn is_unsure(&self) -> bool {
+    pub const fn is_unsure(&self) -> bool {
         self.request.is_unsure()
     }
 }

@@ -68,7 +68,8 @@ impl GroupCalls {
         self.fields.binary_search(&highwayhash::field(value.as_ref())).ok().map(|place| place + 1)
     }
 
-    pub(crate) fn fields(&self) -> &[String] {
+    /// The fields in Redis that stand for the values, sorted.
+    pub fn fields(&self) -> &[String] {
         &self.fields
     }
 

@@ -45,8 +45,7 @@ pub use lease::{Grant, Lease, LeaseState};
 pub use once::Once;
 pub use outstanding_bound::OutstandingBound;
 pub use query::{Query, Renew, Renewed};
-pub use quorum_lease::QuorumLease;
-pub(crate) use quorum_lease::combined;
+pub use quorum_lease::{QuorumLease, combined};
 pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;
 pub use state::{LockState, PermitsState, SemaphoreState, number};
@@ -145,7 +144,7 @@ pub enum Output<T> {
 
 impl<T> Output<T> {
     /// Converts the outcome.
-    pub(crate) fn map<U>(self, outcome: impl FnOnce(T) -> U) -> Output<U> {
+    pub fn map<U>(self, outcome: impl FnOnce(T) -> U) -> Output<U> {
         match self {
             Self::Call { call, to, script } => Output::Call { call, to, script },
             Self::Subscribe { to, topic } => Output::Subscribe { to, topic },
@@ -206,7 +205,7 @@ pub trait Machine {
 }
 
 /// When a wait that begins now is over; `None` for a wait until it is cancelled.
-pub(crate) fn wait_over(patience: WaitPolicy, now: Instant) -> Option<Instant> {
+pub fn wait_over(patience: WaitPolicy, now: Instant) -> Option<Instant> {
     match patience {
         WaitPolicy::Once => Some(now),
         WaitPolicy::UpTo(wait) => Some(now + wait.get()),

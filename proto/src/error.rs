@@ -19,7 +19,8 @@ pub struct InvalidOption {
 }
 
 impl InvalidOption {
-    pub(crate) fn new(option: impl Into<String>, accepted: impl Into<String>) -> Self {
+    /// Creates the error of `option`, of which only `accepted` values are valid.
+    pub fn new(option: impl Into<String>, accepted: impl Into<String>) -> Self {
         Self { texts: Box::new([option.into(), accepted.into()]) }
     }
 
@@ -36,7 +37,7 @@ impl InvalidOption {
     }
 
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         ["`", self.option(), "` is not acceptable: expected ", self.accepted()].concat()
     }
 }
@@ -75,7 +76,7 @@ impl Refusal {
 
 impl Refusal {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         let text = match self.kind {
             RefusalKind::Unauthorized => "the gateway does not accept the token or its rights",
             RefusalKind::OutOfMemory => "Redis is out of memory",
@@ -178,7 +179,7 @@ pub enum AcquireError {
 
 impl AcquireError {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
             Self::Busy { .. } => "another client holds the lock".into(),
@@ -233,7 +234,7 @@ impl RefusalKind {
 
 impl LossReason {
     /// The text of `Display`.
-    pub(crate) const fn message(self) -> &'static str {
+    pub const fn message(self) -> &'static str {
         match self {
             Self::Expired => "the lease has expired: no renewal was confirmed in time",
             Self::Gone => {
@@ -263,7 +264,7 @@ pub enum RequestError {
 
 impl RequestError {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
             Self::Lost(reason) => reason.message().into(),
@@ -307,7 +308,7 @@ pub enum GuardError {
 
 impl GuardError {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::InvalidOption(error) => error.message(),
             Self::Lost(reason) => reason.message().into(),
@@ -332,7 +333,7 @@ pub enum EvalError {
 
 impl EvalError {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::ScriptFailed(text) => ["the script failed: ", text].concat(),
             Self::Request(error) => error.message(),
@@ -370,7 +371,7 @@ pub enum ReleaseError {
 
 impl ReleaseError {
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::Refused(refusal) => refusal.message(),
             Self::Unknown { cause, .. } => {

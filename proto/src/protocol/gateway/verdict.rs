@@ -1,9 +1,45 @@
 //! The meaning, in any dialect, of an error, and of a status without a known body.
 
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
 
-use super::Decoded;
 use crate::error::{FailureKind, Refusal, RefusalKind};
+use crate::protocol::reply::RespValue;
+
+/// The outcome that a response proves, or an error that requires another form of the same call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decoded {
+    /// Redis executed the script.
+    Cells {
+        cells: Vec<RespValue>,
+        /// The number of replicas that acknowledged it; `None` if none was required, or `WAIT` was
+        /// refused.
+        acknowledged: Option<u32>,
+    },
+    /// Redis does not know the script by its hash.
+    UnknownHash,
+    /// The gateway does not allow `EVALSHA`, or Redis has no such command.
+    HashesRefused(Refusal),
+    /// Redis does not understand the key-locking line.
+    KeyLockingRefused(Refusal),
+    /// Redis could not compile the script, for this reason.
+    CompileError(Refusal, String),
+    /// The script did not run.
+    Refused(Refusal),
+    /// Nothing proves whether the script ran.
+    Indeterminate(FailureKind),
+}
+
+impl Decoded {
+    /// Whether the response says that the address is not a gateway's.
+    pub(crate) fn denies_gateway(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.kind() == RefusalKind::NotAGateway,
+            Self::Indeterminate(kind) => matches!(kind, FailureKind::WebPage { .. }),
+            _ => false,
+        }
+    }
+}
 
 /// The failure that a response proves which is neither a result nor an error of Redis.
 pub(super) const fn failure(status: u16) -> FailureKind {

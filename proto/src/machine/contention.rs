@@ -83,7 +83,7 @@ impl ContentionEstimator {
     }
 
     /// The time of the last message.
-    pub(crate) const fn heard_at(&self) -> Option<Instant> {
+    pub const fn heard_at(&self) -> Option<Instant> {
         self.heard_at
     }
 }

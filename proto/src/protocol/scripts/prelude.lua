@@ -5,7 +5,7 @@
 --   4 publish: P, S or B (both)
 -- Reply of every script: five flat elements
 --   code, value (decimal text), ms, server ms, request id
--- src/protocol/README.md lists the codes and the rules (C1 to C8) that the scripts refer to.
+-- proto/src/protocol/README.md lists the codes and the rules (C1 to C8) that the scripts refer to.
 local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)
 local rid,bound,keep,pub=ARGV[1],tonumber(ARGV[2]),tonumber(ARGV[3]),ARGV[4]
 local function out(code,value,ms) return {code,value,ms,now,rid} end

@@ -47,7 +47,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// A reply of the right form that its script cannot give.
-    pub(crate) const NO_ANSWER: Self = Self::Garbled { status: 200 };
+    pub const NO_ANSWER: Self = Self::Garbled { status: 200 };
 
     /// The time of the gateway's `Retry-After`.
     pub(crate) const fn retry_after(self) -> Option<Duration> {
@@ -55,7 +55,7 @@ impl FailureKind {
     }
 
     /// The text of `Display`.
-    pub(crate) fn message(&self) -> String {
+    pub fn message(&self) -> String {
         match self {
             Self::NotSent => "the gateway could not be reached".into(),
             Self::Broken => "the connection to the gateway broke".into(),

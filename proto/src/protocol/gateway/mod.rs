@@ -11,8 +11,8 @@ mod webdis;
 
 pub use capabilities::{Form, GatewayCapabilities};
 pub use pipeline::Answers;
-pub(crate) use stream::Opened;
-pub use stream::{Frames, Heard};
+pub use stream::{Frames, Heard, Opened};
+pub(crate) use verdict::Decoded;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,9 +21,8 @@ use core::time::Duration;
 
 use base64ct::{Base64, Encoding as _};
 
-use crate::error::{FailureKind, InvalidOption, Refusal, RefusalKind};
+use crate::error::{FailureKind, InvalidOption};
 use crate::protocol::calls::Topic;
-use crate::protocol::reply::RespValue;
 use crate::protocol::script::{Publish, ScriptCall};
 use crate::timing::AttemptTime;
 
@@ -180,15 +179,18 @@ impl Gateway {
         self
     }
 
-    pub(crate) fn id(&self) -> &str {
+    /// The name that [`named`](Self::named) gave it; otherwise its address.
+    pub fn id(&self) -> &str {
         &self.id
     }
 
-    pub(crate) const fn attempt(&self) -> AttemptTime {
+    /// The longest time for one attempt of a request.
+    pub const fn attempt(&self) -> AttemptTime {
         self.attempt
     }
 
-    pub(crate) const fn announces(&self) -> Publish {
+    /// How messages are published to waiters.
+    pub const fn announces(&self) -> Publish {
         self.publish
     }
 
@@ -218,7 +220,7 @@ impl Gateway {
     }
 
     /// Whether waiters may subscribe to a stream.
-    pub(crate) const fn wakes(&self) -> bool {
+    pub const fn wakes(&self) -> bool {
         self.wakeups
     }
 
@@ -359,41 +361,6 @@ impl Response {
                 FailureKind::Gateway { status, retry_after: self.retry_after }
             }
             kind => kind,
-        }
-    }
-}
-
-/// The outcome that a response proves, or an error that requires another form of the same call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decoded {
-    /// Redis executed the script.
-    Cells {
-        cells: Vec<RespValue>,
-        /// The number of replicas that acknowledged it; `None` if none was required, or `WAIT` was
-        /// refused.
-        acknowledged: Option<u32>,
-    },
-    /// Redis does not know the script by its hash.
-    UnknownHash,
-    /// The gateway does not allow `EVALSHA`, or Redis has no such command.
-    HashesRefused(Refusal),
-    /// Redis does not understand the key-locking line.
-    KeyLockingRefused(Refusal),
-    /// Redis could not compile the script, for this reason.
-    CompileError(Refusal, String),
-    /// The script did not run.
-    Refused(Refusal),
-    /// Nothing proves whether the script ran.
-    Indeterminate(FailureKind),
-}
-
-impl Decoded {
-    /// Whether the response says that the address is not a gateway's.
-    pub(crate) fn denies_gateway(&self) -> bool {
-        match self {
-            Self::Refused(refusal) => refusal.kind() == RefusalKind::NotAGateway,
-            Self::Indeterminate(kind) => matches!(kind, FailureKind::WebPage { .. }),
-            _ => false,
         }
     }
 }

@@ -3,8 +3,8 @@
 use core::ops::Add;
 use core::time::Duration;
 
-/// A point in time as a [`Host`](crate::host::Host) read it: a monotonic and a wall clock, in
-/// milliseconds since an epoch of each.
+/// A point in time as the caller read it: a monotonic and a wall clock, in milliseconds since an
+/// epoch of each.
 ///
 /// One clock is not enough to trust a lease. A monotonic clock may stand still while the machine
 /// sleeps, and a wall clock may be set. So the time between two instants is the *larger* of the two
@@ -55,7 +55,7 @@ impl Instant {
     }
 
     /// Whether this instant is later than `other` by the monotonic clock.
-    pub(crate) const fn is_later(self, than: Self) -> bool {
+    pub const fn is_later(self, than: Self) -> bool {
         self.monotonic_ms > than.monotonic_ms
     }
 
@@ -94,7 +94,7 @@ impl Add<Duration> for Instant {
 ///
 /// Not inlined, since it has many callers and 128-bit arithmetic is long.
 #[inline(never)]
-pub(crate) fn millis(duration: Duration) -> u64 {
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

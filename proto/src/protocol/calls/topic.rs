@@ -53,7 +53,7 @@ impl Topic {
     }
 
     /// The Redis command that subscribes to it, in lower case.
-    pub(crate) const fn verb(&self) -> &'static str {
+    pub const fn verb(&self) -> &'static str {
         match self.publish {
             Publish::Sharded => "ssubscribe",
             Publish::Plain | Publish::Both => "subscribe",

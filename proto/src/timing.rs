@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::error::InvalidOption;
 
 /// How far a request's bound reaches beyond its wait. Redis remembers every id at least this long.
-pub(crate) const HORIZON: Duration = Duration::from_secs(90);
+pub const HORIZON: Duration = Duration::from_secs(90);
 
 /// The same memory if the client had not seen Redis' clock (rule C3 of the protocol).
 pub(crate) const FIRST_HORIZON: Duration = Duration::from_secs(600);
@@ -186,7 +186,7 @@ impl RejoinDelay {
     }
 
     /// The longest lease that has ended when the delay has.
-    pub(crate) const fn lease_max(self) -> LeaseTime {
+    pub const fn lease_max(self) -> LeaseTime {
         LeaseTime(self.0)
     }
 }

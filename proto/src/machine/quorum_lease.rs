@@ -77,7 +77,7 @@ impl Machine for QuorumLease {
 
 /// Combines the leases of parts: the hold's lease is that of the part with which the quorum ends.
 /// `None` with fewer parts than `quorum`.
-pub(crate) fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
+pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
     let mut whole: Option<Lease> = None;
     // The longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.

@@ -117,7 +117,7 @@ pub struct OwnerId {
 
 impl OwnerId {
     /// Creates an owner from 128 bits of entropy and the number of the round.
-    pub(crate) const fn new(entropy: [u8; 16], round: u32) -> Self {
+    pub const fn new(entropy: [u8; 16], round: u32) -> Self {
         Self { entropy, round }
     }
 
@@ -226,7 +226,7 @@ impl FencingToken {
     pub const MAX: Self = Self((1 << 53) - 1);
 
     /// Parses the decimal text of a reply. `None` for anything but 1 to [`MAX`](Self::MAX).
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let number = text.parse().ok().filter(|n| (1..=Self::MAX.0).contains(n))?;
         // `+1` and `01` parse too; a token has one spelling.
         (number.to_string() == text).then_some(Self(number))

@@ -12,7 +12,7 @@ use crate::protocol::calls::Message;
 
 /// The meaning of the status of a response to a request for a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
+pub enum Opened {
     /// The stream is open.
     Stream,
     /// Too many streams, or a temporary failure: retry later.
@@ -22,7 +22,8 @@ pub(crate) enum Opened {
 }
 
 impl Opened {
-    pub(crate) const fn of(status: u16) -> Self {
+    /// Returns the meaning of an HTTP status.
+    pub const fn of(status: u16) -> Self {
         match status {
             200 => Self::Stream,
             408 | 425 | 429 | 500 | 502..=504 => Self::NotNow,

@@ -82,7 +82,7 @@ pub struct Try {
 
 impl Target {
     /// The channels on which grants are published; empty for kinds that do not publish them.
-    pub(crate) fn announcements(&self) -> Vec<String> {
+    pub fn announcements(&self) -> Vec<String> {
         match self {
             Self::Lock(calls) => calls.announcements().collect(),
             Self::Write(calls) => [calls.announcement()].into(),
@@ -122,7 +122,7 @@ impl Target {
     }
 
     /// The longest lease that a caller may request; `None` if there is no limit.
-    pub(crate) const fn lease_max(&self) -> Option<LeaseTime> {
+    pub const fn lease_max(&self) -> Option<LeaseTime> {
         if let Self::Lock(calls) = self { calls.lease_max() } else { None }
     }
 

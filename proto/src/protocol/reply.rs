@@ -33,7 +33,7 @@ pub struct Reply {
     pub acknowledged: Option<u32>,
 }
 
-/// The verdicts of scripts. All objects share one set, see `src/protocol/README.md`.
+/// The verdicts of scripts. All objects share one set, see `proto/src/protocol/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// 1: done, or granted now.
@@ -151,13 +151,13 @@ impl ServerClock {
     }
 
     /// How far this clock shows less than `earlier`; `None` if it does not.
-    pub(crate) fn behind(self, earlier: Self) -> Option<Duration> {
+    pub fn behind(self, earlier: Self) -> Option<Duration> {
         earlier.server_ms.checked_sub(self.server_ms).map(Duration::from_millis)
     }
 
     /// An estimate of Redis' clock at `later` from now, in milliseconds. It is at most the travel
     /// time of a reply too low.
-    pub(crate) fn after(self, later: Duration, now: Instant) -> u64 {
+    pub fn after(self, later: Duration, now: Instant) -> u64 {
         self.server_ms.saturating_add(millis(now.max_elapsed(self.seen_at).saturating_add(later)))
     }
 

@@ -42,7 +42,7 @@ impl Lease {
     }
 
     /// When the request was sent whose reply this lease rests on.
-    pub(crate) const fn sent_at(&self) -> Instant {
+    pub const fn sent_at(&self) -> Instant {
         self.sent_at
     }
 
