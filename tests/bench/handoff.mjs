@@ -9,15 +9,15 @@ import { randomly } from "./random.mjs";
  * intervals.
  */
 const HOLD_MS = [20, 40];
-/** Until those who wait have found their place. */
+/** The time until all waiters wait. */
 const SETTLE_MS = 400;
 const WARM_UP = 2;
 const PINGS = 100;
 
 /**
- * `waiters` wait, and one more holds. Who has released waits again once the next one runs, so that
- * nobody takes what it has just given back. Ends after so many hand-offs, or when the time is over
- * and there was one.
+ * Has `waiters` clients wait while another one holds. A client that has released waits again once
+ * the next one runs, so that no client acquires the lock that it has just released. Ends after
+ * `handoffs` hand-offs, or after the first one past `seconds`.
  */
 export async function handoff(subject, { waiters, apart, handoffs, seconds }) {
   const { wire, client } = await subject();

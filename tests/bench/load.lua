@@ -1,5 +1,5 @@
--- For wrk: sends one command over and over and prints what came of it as JSON. Told by its environment: LOAD_BODY the
--- request's body, LOAD_AUTHORIZATION the header of that name.
+-- For wrk: sends one command again and again, and prints the results as JSON. The environment has
+-- the request's body in LOAD_BODY and the header of that name in LOAD_AUTHORIZATION.
 wrk.method = "POST"
 wrk.body = os.getenv("LOAD_BODY")
 wrk.headers["Authorization"] = os.getenv("LOAD_AUTHORIZATION")

@@ -13,9 +13,9 @@ const env = {
   token: process.env.EDGELATCH_TEST_TOKEN,
   redis: process.env.EDGELATCH_TEST_REDIS,
 };
-// Only what is wanted is loaded: a start is to be one.
+// Loads only this measurement, so that it does not change the time of a start.
 const { [kind]: measure } = await import(`./${kind}.mjs`);
 
 const figures = await measure((changed) => subjects[name]({ ...env, ...changed }), JSON.parse(options), env);
-// Whoever still waits does not keep the process.
+// Pending waits do not keep the process.
 process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit());

@@ -1,4 +1,4 @@
-// Pairs of acquire and release, of locks that nobody else wants.
+// Pairs of acquire and release, of uncontended locks.
 import { randomUUID } from "node:crypto";
 
 import { pair } from "./subjects.mjs";

@@ -1,10 +1,10 @@
-// What is asked while somebody else holds the lock.
+// Counts the requests of waiters while another client holds the lock.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /**
- * From the moment at which all begin to wait, each in a client of its own, until the time is over
- * and nobody has been let in.
+ * Measures from the moment at which all waiters begin to wait, each in a client of its own, until
+ * the time is over. No waiter is granted.
  */
 export async function waiting(subject, { waiters, seconds }, env) {
   // Before the subject is there, which counts what is fetched.

@@ -1,10 +1,10 @@
-// What leaves this process: counted, and recorded so that it can be sent again without the library
-// that made it.
+// Counts the requests of this process, and records them so that they can be sent again without
+// their library.
 
-/** What a new connection says by itself. */
+/** The commands that a client library sends on a new connection by itself. */
 const GREETING = new Set(["hello", "client", "info", "select"]);
 
-/** Over `fetch`, which everybody here looks up at each request. */
+/** Over `fetch`, which each library here looks up at each request. */
 export function overHttp({ url, token }) {
   const { fetch } = globalThis;
   let requests = 0;
@@ -25,13 +25,13 @@ export function overHttp({ url, token }) {
   const send = async ([input, init]) => (await fetch(input, init)).text();
   return {
     requests: () => requests,
-    /** How many have no answer yet. */
+    /** The number of requests without a response. */
     open: () => open,
-    /** Ends when there is a connection. */
+    /** Resolves when there is a connection. */
     opened: () => send(hello),
-    /** The smallest request there is, sent by nobody's library. */
+    /** Sends the smallest request, without a library. */
     ping: () => send(hello),
-    /** What `work` sends, as something that sends it again, one after the other. */
+    /** Records the requests of `work`; returns a function that sends them again, one by one. */
     async recorded(work) {
       const sent = [];
       // A signal belongs to the request that it was made for.

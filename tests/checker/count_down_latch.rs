@@ -21,7 +21,7 @@ fn a_latch_is_counted_down_once_by_each() {
 }
 
 #[test]
-fn what_was_asked_at_the_same_time_has_any_order() {
+fn concurrent_calls_may_take_effect_in_any_order() {
     let mut builder = of_three();
     builder.call_latch((20, 60), LatchOperation::Down(0));
     builder.call_latch((30, 50), LatchOperation::Down(1));
@@ -30,7 +30,7 @@ fn what_was_asked_at_the_same_time_has_any_order() {
 }
 
 #[test]
-fn what_was_done_before_is_seen_afterwards() {
+fn a_completed_call_is_visible_to_later_ones() {
     let mut builder = of_three();
     builder.call_latch((20, 30), LatchOperation::Down(2));
     builder.call_latch((40, 50), LatchOperation::Read(3));
@@ -48,7 +48,7 @@ fn a_count_never_rises() {
 }
 
 #[test]
-fn what_nobody_heard_of_may_have_been_done_or_not_but_once() {
+fn an_unanswered_operation_took_effect_at_most_once() {
     let mut builder = of_three();
     builder.counts_unconfirmed(20, LatchOperation::PerhapsDown);
     builder.call_latch((40, 50), LatchOperation::Read(3));
@@ -59,7 +59,7 @@ fn what_nobody_heard_of_may_have_been_done_or_not_but_once() {
 }
 
 #[test]
-fn what_was_not_done_is_not_counted() {
+fn a_call_that_was_not_executed_is_not_counted() {
     let mut builder = of_three();
     builder.call_latch((20, 30), LatchOperation::Nothing);
     builder.call_latch((40, 50), LatchOperation::Read(2));
@@ -76,7 +76,7 @@ fn a_closed_latch_is_not_closed_again() {
 }
 
 #[test]
-fn nobody_passes_a_closed_latch_or_is_kept_by_an_open_one() {
+fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
     let mut builder = of_three();
     builder.call_latch((20, 30), LatchOperation::Closed);
     builder.assert_accepted();
@@ -90,7 +90,7 @@ fn nobody_passes_a_closed_latch_or_is_kept_by_an_open_one() {
 }
 
 #[test]
-fn nothing_is_said_of_a_latch_that_was_lost() {
+fn nothing_is_checked_of_a_latch_that_was_lost() {
     let mut builder = of_three();
     builder.lose_data(40, 45);
     builder.call_latch((50, 60), LatchOperation::Read(0));

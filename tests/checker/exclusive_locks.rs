@@ -4,7 +4,7 @@ use super::history_builder::HistoryBuilder;
 use test_support::history::{AcquireResult, Mode};
 
 #[test]
-fn two_who_are_certain_at_a_time_are_refused() {
+fn two_certain_exclusive_holds_at_a_time_are_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(2, (20, 50), 2, 150);
@@ -12,7 +12,7 @@ fn two_who_are_certain_at_a_time_are_refused() {
 }
 
 #[test]
-fn a_lease_ends_by_its_holder_s_clock_without_a_word() {
+fn a_lease_may_expire_without_a_release() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(2, (20, 120), 2, 200);
@@ -20,7 +20,7 @@ fn a_lease_ends_by_its_holder_s_clock_without_a_word() {
 }
 
 #[test]
-fn what_was_seen_to_be_valid_was_held_until_then() {
+fn a_hold_observed_as_valid_lasted_until_then() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).observed(150, 0);
     builder.hold_exclusively(2, (20, 120), 2, 200);
@@ -28,7 +28,7 @@ fn what_was_seen_to_be_valid_was_held_until_then() {
 }
 
 #[test]
-fn who_has_asked_to_release_excludes_nobody() {
+fn a_hold_whose_release_was_sent_excludes_no_other() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).release_unknown((30, 90), 150);
     builder.hold_exclusively(2, (20, 40), 2, 100);
@@ -36,7 +36,7 @@ fn who_has_asked_to_release_excludes_nobody() {
 }
 
 #[test]
-fn a_release_of_which_nobody_heard_ends_what_is_certain() {
+fn an_unanswered_release_ends_the_certain_period_of_a_hold() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).release_unanswered(30);
     builder.hold_exclusively(2, (20, 40), 2, 100);
@@ -45,7 +45,7 @@ fn a_release_of_which_nobody_heard_ends_what_is_certain() {
 }
 
 #[test]
-fn what_was_released_was_there_until_then_whatever_its_lease() {
+fn a_released_hold_existed_until_its_release_whatever_its_lease() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((300, 310));
     builder.hold_exclusively(2, (120, 130), 2, 200).released((140, 150));
@@ -73,7 +73,7 @@ fn a_token_that_is_handed_out_twice_is_refused() {
 }
 
 #[test]
-fn answers_may_come_in_another_order_than_the_grants() {
+fn replies_may_arrive_in_another_order_than_the_grants() {
     let mut builder = HistoryBuilder::default();
     // The second grant, with the earlier reply.
     builder.hold_exclusively(1, (0, 40), 2, 100).released((50, 60));
@@ -83,7 +83,7 @@ fn answers_may_come_in_another_order_than_the_grants() {
 
 /// No two holders are certain at the same time, but no order allows all three holds.
 #[test]
-fn grants_that_find_no_room_by_the_order_of_their_tokens_are_refused() {
+fn grants_that_conflict_in_the_order_of_their_tokens_are_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 3, 100).released((50, 60));
     builder.hold_exclusively(2, (0, 90), 2, 200).released((95, 99));
@@ -112,7 +112,7 @@ fn a_lease_that_had_run_out_may_be_lost() {
 }
 
 #[test]
-fn what_is_gone_is_not_released_any_more() {
+fn a_hold_that_is_gone_is_not_released() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 30).gone(50).released((60, 70));
     builder.assert_rejected("I4 0 is released after it was gone");
@@ -123,7 +123,7 @@ fn what_is_gone_is_not_released_any_more() {
 }
 
 #[test]
-fn what_redis_may_have_lost_excludes_nobody_after_that() {
+fn a_hold_that_redis_may_have_lost_excludes_no_later_holder() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(2, (46, 50), 2, 150);
@@ -136,7 +136,7 @@ fn what_redis_may_have_lost_excludes_nobody_after_that() {
 }
 
 #[test]
-fn what_was_lost_may_have_come_back() {
+fn a_lost_hold_may_have_come_back() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 30).record_held(90, 85).released((95, 99));
     builder.hold_exclusively(2, (40, 50), 2, 55);
@@ -158,7 +158,7 @@ fn an_older_token_is_refused_after_a_loss_too() {
 }
 
 #[test]
-fn an_acquisition_of_which_nobody_heard_may_have_been_granted_or_not() {
+fn an_unanswered_acquisition_may_or_may_not_have_been_granted() {
     let mut builder = HistoryBuilder::default();
     builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
     builder.hold_exclusively(2, (20, 30), 2, 100);

@@ -10,11 +10,11 @@ fn a_refusal_without_a_holder_is_refused() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
     builder.acquire(2, Mode::Exclusive, (31, 40), BUSY);
-    builder.assert_rejected("I10 1 was told that somebody else has it");
+    builder.assert_rejected("I10 1 was refused without another holder");
 }
 
 #[test]
-fn a_holder_is_a_reason_and_so_is_one_whose_release_is_under_way() {
+fn a_holder_explains_a_refusal_also_during_its_release() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
     builder.acquire(2, Mode::Exclusive, (30, 40), BUSY);
@@ -28,7 +28,7 @@ fn a_holder_is_a_reason_and_so_is_one_whose_release_is_under_way() {
 }
 
 #[test]
-fn an_acquisition_that_was_given_back_is_a_reason_while_it_lasts() {
+fn an_undone_acquisition_explains_refusals_during_its_call() {
     let mut builder = HistoryBuilder::default();
     builder.acquire(1, Mode::Exclusive, (0, 50), AcquireResult::Not);
     builder.acquire(2, Mode::Exclusive, (20, 30), BUSY);
@@ -38,7 +38,7 @@ fn an_acquisition_that_was_given_back_is_a_reason_while_it_lasts() {
 }
 
 #[test]
-fn an_unknown_acquisition_is_a_reason_until_its_bound() {
+fn an_unknown_acquisition_explains_refusals_until_its_bound() {
     let mut builder = HistoryBuilder::default();
     builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
     builder.acquire(2, Mode::Exclusive, (55, 59), BUSY);
@@ -48,7 +48,7 @@ fn an_unknown_acquisition_is_a_reason_until_its_bound() {
 }
 
 #[test]
-fn who_never_came_back_is_a_reason_for_ever() {
+fn an_acquisition_without_a_result_explains_refusals_for_ever() {
     let mut builder = HistoryBuilder::default();
     builder.acquire(1, Mode::Exclusive, (0, NEVER), AcquireResult::Nothing);
     builder.acquire(2, Mode::Exclusive, (5_000, 5_010), BUSY);
@@ -56,7 +56,7 @@ fn who_never_came_back_is_a_reason_for_ever() {
 }
 
 #[test]
-fn a_reader_is_no_reason_for_a_reader() {
+fn a_reader_does_not_explain_the_refusal_of_a_reader() {
     let mut builder = HistoryBuilder::default();
     builder.hold_as(1, Mode::Shared, (0, 10), 1, 100);
     builder.acquire(2, Mode::Shared, (20, 30), BUSY);
@@ -67,7 +67,7 @@ fn a_reader_is_no_reason_for_a_reader() {
 }
 
 #[test]
-fn who_waits_is_a_reason_where_there_is_a_queue() {
+fn a_waiter_explains_a_refusal_where_there_is_a_queue() {
     let mut builder = HistoryBuilder::default();
     builder.hold_as(1, Mode::Shared, (0, 10), 1, 100);
     builder.acquire(2, Mode::Shared, (20, 30), BUSY);
@@ -76,7 +76,7 @@ fn who_waits_is_a_reason_where_there_is_a_queue() {
 }
 
 #[test]
-fn permits_that_are_there_are_not_refused() {
+fn a_refusal_of_available_permits_is_rejected() {
     let mut builder = HistoryBuilder::with_permits(2);
     builder.hold_as(1, Mode::Permits(1), (0, 10), 1, 100).released((50, 60));
     builder.acquire(2, Mode::Permits(2), (20, 30), BUSY);
@@ -88,7 +88,7 @@ fn permits_that_are_there_are_not_refused() {
 }
 
 #[test]
-fn no_permits_are_a_reason_before_they_are_brought() {
+fn missing_permits_explain_refusals_before_they_are_set_up() {
     let mut builder = HistoryBuilder::with_permits(2);
     builder.history.assumptions.permits = Some((2, 50));
     builder.acquire(1, Mode::Permits(1), (40, 45), BUSY);

@@ -27,7 +27,7 @@ fn readers_have_a_new_token_after_each_writer() {
 }
 
 #[test]
-fn a_writer_s_token_is_nobody_else_s() {
+fn a_writer_s_token_is_unique() {
     let mut builder = HistoryBuilder::default();
     builder.hold_as(1, WRITES, (0, 10), 1, 100).released((20, 30));
     builder.hold_as(2, READS, (25, 50), 1, 100);
@@ -46,7 +46,7 @@ fn more_permits_than_there_are_is_refused() {
 
 /// No more holders than permits are certain at the same time, and still one grant came too early.
 #[test]
-fn permits_that_nobody_can_have_given_back_in_time_are_refused() {
+fn permits_that_cannot_have_been_returned_in_time_are_rejected() {
     let mut builder = HistoryBuilder::with_permits(1);
     builder.hold_as(1, Mode::Permits(1), (0, 10), 3, 100).released((50, 60));
     builder.hold_as(2, Mode::Permits(1), (0, 90), 2, 200).released((95, 99));
@@ -54,7 +54,7 @@ fn permits_that_nobody_can_have_given_back_in_time_are_refused() {
 }
 
 #[test]
-fn one_owner_enters_twice_by_one_grant() {
+fn reentrant_acquisitions_of_one_owner_share_a_grant() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1).released((60, 70));
     builder.hold_exclusively(1, (20, 21), 1, 100).one_of(2).released_in_part((30, 31));
@@ -72,7 +72,7 @@ fn two_grants_of_one_owner_at_a_time_are_refused() {
 }
 
 #[test]
-fn a_hold_count_that_does_not_count_is_refused() {
+fn a_wrong_hold_count_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
     builder.hold_exclusively(1, (20, 21), 1, 100).one_of(3);

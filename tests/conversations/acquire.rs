@@ -41,7 +41,7 @@ fn a_lease_counts_on_the_larger_of_two_clocks() {
 }
 
 #[test]
-fn a_try_that_is_refused_is_one_request_and_says_that_it_is_the_last() {
+fn a_refused_try_is_one_request_marked_as_the_last() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(busy(12_000));
     assert_eq!(it.arg(LAST), "1");
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(12_000)) }));
@@ -57,7 +57,7 @@ fn a_holder_without_an_end_has_no_remaining_time() {
 
 /// S16.
 #[test]
-fn a_waiter_pauses_and_asks_again_under_the_same_owner_and_bound() {
+fn a_waiter_pauses_and_retries_under_the_same_owner_and_bound() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
     assert_eq!(it.arg(LAST), "0");
     // A back-off step within the budget's spread.
@@ -128,7 +128,7 @@ fn a_first_request_has_no_bound_and_is_kept_for_ten_minutes() {
 }
 
 #[test]
-fn a_bound_that_is_asked_for_is_given() {
+fn a_required_bound_is_sent() {
     let spec = AcquireSpec { budget: budget(4), ..acquire_spec(up_to(30_000)) };
     let it = acquire_without_clock(spec).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), "", "no bound is known");
@@ -166,7 +166,7 @@ fn half_of_the_lease_is_enough() {
 
 /// S20.
 #[test]
-fn a_waiter_whose_grant_came_too_late_asks_again_under_a_new_owner() {
+fn a_waiter_whose_grant_came_too_late_retries_under_a_new_owner() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(up_to(30_000)) };
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(600);
     let it = it.reply(granted(TOKEN).with_ms(1_000)).expect_call(RELEASE).reply(Code::Done);

@@ -13,7 +13,7 @@ const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
 
 /// S59.
 #[test]
-fn before_anything_was_sent_nothing_is_sent() {
+fn an_acquisition_cancelled_before_its_first_call_sends_nothing() {
     let mut machine = acquire_machine(acquire_spec(WaitPolicy::UntilCancelled));
     machine.handle(Input::Cancelled, START);
     assert_eq!(Conversation::new(machine).expect_done(), Err(CANCELLED));
@@ -21,14 +21,14 @@ fn before_anything_was_sent_nothing_is_sent() {
 
 /// S59.
 #[test]
-fn while_a_request_is_under_way_it_is_undone() {
+fn an_acquisition_cancelled_during_a_call_is_undone() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).cancel().expect_call(RELEASE);
     assert_eq!(it.reply(Code::No).expect_done(), Err(CANCELLED));
 }
 
 /// S59, S81.
 #[test]
-fn a_grant_that_comes_after_the_cancelling_is_not_taken() {
+fn a_grant_after_the_cancellation_is_undone() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let acquisition = it.newest_call().clone();
     let it = it.cancel().reply_to(&acquisition, granted(TOKEN)).expect_call(RELEASE);
@@ -37,13 +37,13 @@ fn a_grant_that_comes_after_the_cancelling_is_not_taken() {
 
 /// S8.
 #[test]
-fn between_two_tries_a_late_copy_of_the_first_is_barred() {
+fn a_cancellation_between_two_tries_bars_copies_of_the_first() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000)).cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));
 }
 
 #[test]
-fn after_a_redis_that_was_not_ready_a_late_copy_is_barred() {
+fn a_cancellation_after_an_unready_redis_bars_late_copies() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.refuse("LOADING Redis is loading the dataset in memory").cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));
@@ -51,7 +51,7 @@ fn after_a_redis_that_was_not_ready_a_late_copy_is_barred() {
 
 /// S59.
 #[test]
-fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
+fn a_cancellation_during_an_undo_does_not_restart_it() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0)).expect_call(RELEASE).cancel();
     let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(RELEASE);
@@ -60,7 +60,7 @@ fn while_it_undoes_it_goes_on_undoing_and_does_not_ask_again() {
 
 /// S59.
 #[test]
-fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
+fn an_unconfirmed_undo_reports_how_long_a_hold_may_exist() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).cancel();
     let it = it.fail_attempts(RELEASE, 3, FailureKind::TimedOut);
     let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, ms(it.elapsed_ms())));
@@ -69,7 +69,7 @@ fn an_undoing_that_is_not_confirmed_says_for_how_long_a_hold_may_be_there() {
 
 /// S81.
 #[test]
-fn after_the_end_it_changes_nothing() {
+fn a_cancellation_after_the_end_changes_nothing() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(granted(TOKEN)).cancel();
     it.expect_done().unwrap();
 }

@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn waking_early_or_twice_changes_nothing(
+    fn an_early_or_repeated_timeout_changes_nothing(
         answers in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
     ) {
         prop_assert_eq!(calls(&answers, false), calls(&answers, true));
@@ -109,7 +109,7 @@ proptest! {
 
     /// Each input follows a single poll, so the machine need not have been polled until it waits.
     #[test]
-    fn whatever_it_hears_it_ends_and_makes_no_call_after_its_end(
+    fn an_acquisition_ends_for_all_inputs_and_sends_no_call_after_its_end(
         inputs in proptest::collection::vec((0_u8..8, any::<u16>()), 0..300),
     ) {
         let spec = AcquireSpec { budget: budget(10), ..acquire_spec(up_to(5_000)) };

@@ -11,7 +11,7 @@ const RELEASE: &str = "lock_release";
 
 /// S67.
 #[test]
-fn a_clear_no_ends_the_wait_at_once() {
+fn a_permanent_refusal_ends_the_wait_at_once() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).refuse("WRONGPASS invalid token");
     let outcome = it.expect_done();
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -40,7 +40,7 @@ fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
 }
 
 #[test]
-fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
+fn a_temporarily_refused_acquisition_is_undone_since_a_copy_may_be_granted_later() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.refuse("OOM command not allowed when used memory > 'maxmemory'.");
     let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
@@ -50,7 +50,7 @@ fn what_was_refused_for_now_is_undone_since_a_copy_may_be_granted_later() {
 
 /// S67.
 #[test]
-fn a_redis_that_is_not_ready_is_asked_again() {
+fn a_redis_that_is_not_ready_is_retried() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.refuse("LOADING Redis is loading the dataset in memory").advance_to_timeout();
     it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().unwrap();
@@ -66,7 +66,7 @@ fn a_token_out_of_range_is_a_refusal() {
 }
 
 #[test]
-fn a_grant_without_a_token_is_not_believed() {
+fn a_grant_without_a_token_is_rejected() {
     for value in ["0", "x", "", "9007199254740992"] {
         let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
         let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));
@@ -76,7 +76,7 @@ fn a_grant_without_a_token_is_not_believed() {
 }
 
 #[test]
-fn an_answer_that_no_acquisition_gives_is_undone() {
+fn a_reply_that_no_acquisition_returns_is_undone() {
     use Code::{BoundRequired, Nothing, ScriptFailed, Superseded, Unknown};
     // Redis requires a bound only of requests without one.
     for code in [Nothing, BoundRequired, Unknown, Superseded, ScriptFailed] {

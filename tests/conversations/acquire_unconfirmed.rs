@@ -37,7 +37,7 @@ fn each_attempt_has_a_request_id_of_its_own() {
 }
 
 #[test]
-fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
+fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
     it.expect_timeout(TimeoutReason::BackOff);
@@ -45,7 +45,7 @@ fn a_hanging_gateway_is_given_its_time_and_then_asked_again() {
 
 /// S79.
 #[test]
-fn what_was_never_heard_of_is_undone_before_it_is_reported() {
+fn an_unanswered_acquisition_is_undone_before_it_is_reported() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 2, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(FailureKind::TimedOut);
     let it = it.expect_call(RELEASE).reply(Code::No);
@@ -57,7 +57,7 @@ fn what_was_never_heard_of_is_undone_before_it_is_reported() {
 
 /// S2.
 #[test]
-fn what_cannot_be_undone_is_unknown_and_has_an_end() {
+fn an_acquisition_that_cannot_be_undone_is_unknown_with_a_bound() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
@@ -66,13 +66,13 @@ fn what_cannot_be_undone_is_unknown_and_has_an_end() {
 }
 
 #[test]
-fn a_request_that_never_left_needs_no_undoing() {
+fn a_request_that_never_left_needs_no_undo() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
-fn lost_while_unheard_of_is_abandoned_and_asked_anew() {
+fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_anew() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));

@@ -19,7 +19,7 @@ fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
 /// Measures how long after a release a polling waiter retries: the mean over all times of the
 /// release, in back-off steps of that time.
 #[test]
-fn a_release_is_found_out_within_half_a_step() {
+fn a_poll_finds_a_release_within_half_a_back_off_step() {
     let (mut late, mut waited) = (0.0, 0.0);
     for seed in 0..100 {
         let spec = acquire_spec(WaitPolicy::UntilCancelled);
@@ -39,7 +39,7 @@ fn a_release_is_found_out_within_half_a_step() {
 }
 
 #[test]
-fn a_spin_lock_keeps_its_own_pace_whatever_is_known_of_the_holder() {
+fn a_spin_lock_keeps_its_own_back_off_whatever_the_holder_s_remaining_time() {
     let mut it = spin_lock(SpinBackoff::CONSTANT, 10_000);
     for _ in 0..5 {
         it = it.expect_call(ACQUIRE).reply(busy(3)).expect_timeout_in(TimeoutReason::BackOff, 64);
@@ -84,7 +84,7 @@ fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
 }
 
 #[test]
-fn a_spin_lock_among_several_is_waited_for_at_its_own_pace() {
+fn a_spin_lock_in_a_multi_lock_keeps_its_own_back_off() {
     let two = || {
         let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
         let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));

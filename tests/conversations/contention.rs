@@ -243,19 +243,19 @@ fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
 
 /// S78.
 #[test]
-fn however_many_wait_a_hand_off_takes_few_requests_and_little_time() {
+fn a_hand_off_among_many_waiters_takes_few_requests_and_little_time() {
     expect_at_most(3.5, 12.0, GrantMessage::Lock);
 }
 
 #[test]
-fn the_same_holds_for_permits() {
+fn a_hand_off_of_permits_takes_few_requests_and_little_time() {
     expect_at_most(60.0, 12.0, GrantMessage::Permits);
 }
 
 /// S78.
 // Slow: each of 1,000 clients gets about 2,000 messages: two for each hand-off.
 #[test]
-fn a_thousand_who_wait_are_served_one_after_the_other_and_few_ask() {
+fn a_thousand_waiters_are_served_one_by_one_with_few_retries() {
     let mut simulation = Simulation::new(1_000, 20, GrantMessage::Lock);
     simulation.run_until(1);
     let before = simulation.requests;
@@ -277,7 +277,7 @@ fn without_published_grants_every_waiter_retries_at_once() {
 }
 
 #[test]
-fn what_redis_tells_of_a_grant_is_read_as_it_was_meant() {
+fn a_published_grant_is_parsed_as_it_was_written() {
     let taken = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
     assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
@@ -299,7 +299,7 @@ fn turn(
 }
 
 #[test]
-fn turns_are_as_far_apart_as_one_who_asks_in_vain_wants_them() {
+fn retries_are_spread_to_waste_about_one_for_each_hand_off() {
     let nanos = |ms: u64, spread: u64, competitors: u64| {
         Duration::from_nanos(ms * 1_000_000 * spread / 1024 * competitors)
     };

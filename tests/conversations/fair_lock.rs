@@ -36,7 +36,7 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
 }
 
 #[test]
-fn a_wait_that_outlasts_its_bound_takes_its_seat_along() {
+fn a_wait_that_outlasts_its_bound_keeps_its_place() {
     let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.clone();
     while it.elapsed_ms() < ROUND_MS {
@@ -54,7 +54,7 @@ fn a_wait_that_outlasts_its_bound_takes_its_seat_along() {
 }
 
 #[test]
-fn while_the_seat_may_not_have_been_handed_over_both_owners_are_named() {
+fn a_release_names_both_owners_while_the_takeover_is_unconfirmed() {
     let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.clone();
     while it.elapsed_ms() < ROUND_MS {
@@ -72,7 +72,7 @@ fn while_the_seat_may_not_have_been_handed_over_both_owners_are_named() {
 }
 
 #[test]
-fn a_try_that_comes_late_goes_on_with_the_seat_under_a_new_bound() {
+fn a_late_try_keeps_its_place_under_a_new_bound() {
     let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE).reply(Code::Late);
     let it = it.expect_call(ACQUIRE);
     let [first, second] = it.calls() else { panic!("two calls") };
@@ -81,7 +81,7 @@ fn a_try_that_comes_late_goes_on_with_the_seat_under_a_new_bound() {
 }
 
 #[test]
-fn a_place_whose_owner_is_not_known_is_given_up() {
+fn a_place_with_an_unknown_owner_is_abandoned() {
     let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.keys()[0].clone();
     let mut second_owner = None;

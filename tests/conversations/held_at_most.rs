@@ -29,21 +29,21 @@ fn cancelled(it: Conversation<Acquire>, release: &str) -> (Duration, Duration) {
 }
 
 #[test]
-fn of_a_wait_without_an_end_it_reckons_with_the_end_of_its_round() {
+fn held_at_most_of_an_endless_wait_counts_from_the_end_of_its_round() {
     let it = acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE);
     let (bound, passed) = cancelled(it, RELEASE);
     assert_eq!(bound, held_at_most(600_000 + 90_000 + 30_000, passed));
 }
 
 #[test]
-fn without_a_bound_it_reckons_with_ten_minutes_from_now() {
+fn held_at_most_without_a_bound_counts_ten_minutes_from_now() {
     let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
     let (bound, _) = cancelled(it, RELEASE);
     assert_eq!(bound, held_at_most(600_000 + 30_000, ms(0)));
 }
 
 #[test]
-fn what_allows_for_the_clocks_of_redissons_clients_lasts_longer() {
+fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_the_hold() {
     let (name, skew) = (|| lock_name("invoice:42"), PeerSkew::new(ms(3_000)).unwrap());
     let group = GroupCalls::new(name(), ["A"], skew, Publish::Plain).unwrap();
     let permits = PermitCalls::new(name(), Publish::Plain, BatchSize::new(1).unwrap(), skew);
@@ -57,7 +57,7 @@ fn what_allows_for_the_clocks_of_redissons_clients_lasts_longer() {
 }
 
 #[test]
-fn it_rests_on_the_clock_that_was_heard_last() {
+fn held_at_most_uses_the_latest_known_clock() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).advance(2_000).reply(busy(-1));
     let pause = ms(it.timeout_ms());
     let (bound, passed) = cancelled(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
@@ -65,7 +65,7 @@ fn it_rests_on_the_clock_that_was_heard_last() {
 }
 
 #[test]
-fn an_owner_whose_seat_may_not_have_been_taken_over_is_reckoned_with() {
+fn held_at_most_covers_an_owner_with_an_unconfirmed_takeover() {
     // The first owner's request has no bound; the second owner's bound is 95 s away.
     let spec = AcquireSpec::new(fair_lock("invoice:42"), up_to(605_000));
     let it = acquire_without_clock(spec).expect_call("fair_acquire");
@@ -77,7 +77,7 @@ fn an_owner_whose_seat_may_not_have_been_taken_over_is_reckoned_with() {
 }
 
 #[test]
-fn a_release_reckons_with_the_renewals() {
+fn held_at_most_of_a_release_covers_the_renewals() {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
     // An hour later: the bound of the acquisition is over, and that of the renewal is 6 s away.
     let (hour, now) = (3_600_000, START + ms(3_600_000));
@@ -103,7 +103,7 @@ fn unheard(mut it: Conversation<Release>) -> (Duration, Duration) {
 }
 
 #[test]
-fn a_release_given_up_early_reckons_with_copies_of_the_acquisition() {
+fn held_at_most_of_an_early_release_covers_copies_of_the_acquisition() {
     // Requested at the start: a copy may be under way for 90 s, and then extend the hold by 30 s.
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT));
     let (bound, passed) = unheard(it);
@@ -111,7 +111,7 @@ fn a_release_given_up_early_reckons_with_copies_of_the_acquisition() {
 }
 
 #[test]
-fn a_release_given_up_late_reckons_with_a_lease_only() {
+fn held_at_most_of_a_late_release_covers_a_lease_only() {
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).advance(500_000);
     let (bound, _) = unheard(it);
     // Every earlier request is past its bound; but the last extension may have been executed just

@@ -30,7 +30,7 @@ fn code(outcome: Result<Reply, RequestError>) -> Result<Code, RequestError> {
 }
 
 #[test]
-fn it_answers_what_the_script_did() {
+fn an_idempotent_call_returns_the_script_s_result() {
     for done in [Code::Done, Code::No] {
         let outcome = force_release().expect_call(FORCE_RELEASE).reply(done).expect_done();
         assert_eq!(code(outcome), Ok(done));
@@ -48,21 +48,21 @@ fn without_the_clock_the_first_request_only_learns_it() {
 }
 
 #[test]
-fn one_that_came_late_was_not_done_and_is_asked_anew() {
+fn a_late_call_was_not_executed_and_is_sent_anew() {
     let it = force_release().expect_call(FORCE_RELEASE).reply(Code::Late);
     let outcome = it.expect_call(FORCE_RELEASE).reply(Code::Done).expect_done();
     assert_eq!(code(outcome), Ok(Code::Done));
 }
 
 #[test]
-fn it_does_not_ask_anew_for_ever() {
+fn a_late_call_is_not_sent_anew_for_ever() {
     let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
 #[test]
-fn what_was_not_heard_of_is_cancelled_under_its_own_id_and_bound() {
+fn an_unanswered_call_is_cancelled_under_its_own_id_and_bound() {
     let it = unconfirmed();
     let (call, cancel) = (&it.calls()[0].script, &it.calls()[3].script);
     assert_eq!(call.request, cancel.request);
@@ -77,33 +77,33 @@ fn a_cancelled_request_was_not_done() {
 }
 
 #[test]
-fn a_request_that_was_done_before_it_was_cancelled_has_its_answer() {
+fn a_call_executed_before_its_cancellation_has_its_result() {
     let done = ScriptReply::new(Code::Done, 0, 1);
     assert_eq!(code(unconfirmed().reply(done).expect_done()), Ok(Code::Done));
 }
 
 #[test]
-fn what_can_be_told_no_more_is_unknown() {
+fn an_outcome_that_cannot_be_queried_any_more_is_unknown() {
     let outcome = unconfirmed().reply(Code::Unknown).expect_done();
     assert_eq!(outcome, Err(RequestError::Unreachable(FailureKind::Broken)));
 }
 
 #[test]
-fn without_an_answer_to_the_cancelling_it_is_unknown() {
+fn a_call_with_an_unanswered_cancellation_is_unknown() {
     let it = unconfirmed().fail(FailureKind::TimedOut).advance_to_timeout();
     let it = it.fail_attempts(CANCEL, 2, FailureKind::TimedOut);
     assert_eq!(it.expect_done(), Err(RequestError::Unreachable(FailureKind::Broken)));
 }
 
 #[test]
-fn a_request_without_a_bound_is_never_done_so_nothing_is_cancelled() {
+fn a_call_without_a_bound_is_never_executed_so_nothing_is_cancelled() {
     let it = force_release_without_clock();
     let it = it.fail_attempts(FORCE_RELEASE, 3, FailureKind::TimedOut);
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
 #[test]
-fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(FORCE_RELEASE).refuse("WRONGPASS no");
     assert_eq!(it.calls()[0].script, it.calls()[1].script);
@@ -113,7 +113,7 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
 
 /// S66, S67.
 #[test]
-fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later() {
+fn a_temporarily_refused_call_is_cancelled_since_a_copy_may_be_executed_later() {
     for error in ["LOADING Redis is loading the dataset in memory", "OOM command not allowed"] {
         let refused = || {
             let mut it = force_release().expect_call(FORCE_RELEASE).refuse(error);
@@ -134,13 +134,13 @@ fn what_is_refused_for_now_is_cancelled_since_a_copy_may_be_done_a_little_later(
 }
 
 #[test]
-fn a_refusal_at_once_is_told() {
+fn a_refusal_of_the_first_attempt_is_reported() {
     let outcome = force_release().expect_call(FORCE_RELEASE).refuse("WRONGPASS no").expect_done();
     assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
 }
 
 #[test]
-fn an_answer_that_no_cancelling_gives_proves_nothing() {
+fn a_reply_that_no_cancellation_returns_proves_nothing() {
     // Redis requires a bound only of calls without one.
     for answer in [Code::Late, Code::BoundRequired] {
         let outcome = unconfirmed().reply(answer).expect_done();
@@ -150,14 +150,14 @@ fn an_answer_that_no_cancelling_gives_proves_nothing() {
 }
 
 #[test]
-fn what_has_not_left_is_not_cancelled() {
+fn a_request_that_did_not_leave_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));
 }
 
 #[test]
-fn what_no_such_script_says_is_no_answer() {
+fn a_code_that_the_script_never_returns_is_a_garbled_reply() {
     for answer in [Code::Gone, Code::Unknown] {
         let outcome = force_release().expect_call(FORCE_RELEASE).reply(answer).expect_done();
         let garbled = RequestError::Unreachable(FailureKind::Garbled { status: 200 });

@@ -29,14 +29,14 @@ fn subscribed(wait_ms: u64, queries: Option<u32>) -> Conversation<AwaitLatch> {
 }
 
 #[test]
-fn a_wait_that_is_over_ends_with_what_its_last_question_says() {
+fn a_wait_ends_with_the_result_of_its_last_query() {
     let closed = last_query(20_000).reply(CLOSED).expect_done();
     assert_eq!(closed, Err(AcquireError::Busy { remaining: None }));
     assert_eq!(last_query(20_000).reply(OPEN).expect_done(), Ok(()));
 }
 
 #[test]
-fn the_last_question_is_worth_three_attempts_and_the_others_one() {
+fn the_last_query_has_three_attempts_and_the_others_one() {
     let broken = |it: Conversation<AwaitLatch>| it.fail(FailureKind::Broken);
     let retried = |it: Conversation<AwaitLatch>| {
         broken(it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT))
@@ -95,7 +95,7 @@ fn a_cancelled_wait_is_done_at_once() {
 }
 
 #[test]
-fn a_latch_is_listened_to_as_well() {
+fn a_wait_for_a_latch_subscribes_too() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
@@ -118,7 +118,7 @@ fn a_short_wait_for_a_latch_follows_notifications_too() {
 
 /// S75.
 #[test]
-fn a_latch_is_asked_no_more_often_than_a_lock() {
+fn a_latch_is_queried_no_more_often_than_a_lock() {
     let mut it = subscribed(60_000, None).expect_call(INSPECT).reply(CLOSED);
     for _ in 0..20 {
         it = it.notify().expect_call(INSPECT).reply(CLOSED);

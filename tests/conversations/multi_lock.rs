@@ -57,7 +57,7 @@ fn each_lease_counts_from_its_own_request() {
 }
 
 #[test]
-fn a_refused_try_releases_what_it_got_and_tells_when_the_first_refused_is_free() {
+fn a_refused_try_releases_its_parts_and_reports_when_the_first_refused_one_is_free() {
     let it = multi_lock(3, WaitPolicy::Once)
         .reply_from(0, granted(10))
         .reply_from(1, busy(7_000))
@@ -70,7 +70,7 @@ fn a_refused_try_releases_what_it_got_and_tells_when_the_first_refused_is_free()
 }
 
 #[test]
-fn what_comes_before_the_first_refused_part_is_kept_and_what_comes_after_is_let_go() {
+fn parts_before_the_first_refused_one_are_kept_and_later_ones_released() {
     let it = multi_lock(3, up_to(30_000))
         .expect_calls(&THREE)
         .reply_from(0, granted(10))
@@ -88,7 +88,7 @@ fn what_comes_before_the_first_refused_part_is_kept_and_what_comes_after_is_let_
 }
 
 #[test]
-fn a_part_that_was_let_go_is_asked_for_under_a_new_owner() {
+fn a_released_part_is_acquired_under_a_new_owner() {
     let it = multi_lock(2, up_to(30_000));
     let first = it.arg_of(1, OWNER).to_owned();
     let it = it.reply_from(0, busy(5_000)).reply_from(1, granted(12));
@@ -98,7 +98,7 @@ fn a_part_that_was_let_go_is_asked_for_under_a_new_owner() {
 }
 
 #[test]
-fn what_is_waited_for_is_asked_again_under_its_owner_and_bound() {
+fn a_refused_wait_retries_under_its_owner_and_bound() {
     let it = multi_lock(2, up_to(30_000));
     assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
     let owner = it.arg_of(0, OWNER).to_owned();
@@ -110,7 +110,7 @@ fn what_is_waited_for_is_asked_again_under_its_owner_and_bound() {
 
 /// S94.
 #[test]
-fn a_part_without_an_answer_is_undone_before_it_is_asked_again() {
+fn an_unanswered_part_is_undone_before_it_is_retried() {
     let it = multi_lock(2, up_to(30_000)).expect_calls(&TWO);
     let first = it.arg_of(1, OWNER).to_owned();
     let it = it.reply_from(0, granted(10)).fail_from(1, FailureKind::Broken);
@@ -126,7 +126,7 @@ fn a_part_without_an_answer_is_undone_before_it_is_asked_again() {
 }
 
 #[test]
-fn what_was_kept_for_too_long_is_let_go_and_the_wait_goes_on_with_empty_hands() {
+fn parts_kept_for_too_long_are_released_and_the_wait_continues_without_them() {
     let mut it = keeps_two(up_to(30_000));
     while it.elapsed_ms() < 1_000 {
         it = it.advance_to_timeout().reply_from(2, busy(20_000));
@@ -182,7 +182,7 @@ fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
 
 /// S94.
 #[test]
-fn a_cancelled_wait_lets_everything_go_also_what_is_under_way() {
+fn a_cancelled_wait_releases_every_part_and_undoes_calls_in_flight() {
     let it = keeps_two(up_to(30_000)).advance_to_timeout().expect_calls(&[(2, ACQUIRE)]);
     let it = it.cancel().expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
@@ -191,7 +191,7 @@ fn a_cancelled_wait_lets_everything_go_also_what_is_under_way() {
 }
 
 #[test]
-fn an_undoing_that_is_not_confirmed_is_told_with_its_end() {
+fn an_unconfirmed_undo_is_reported_with_its_bound() {
     let it = keeps_two(WaitPolicy::Once).reply_from(1, Code::Done);
     let it = it.fail_until_done(&[0], FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
@@ -209,7 +209,7 @@ fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
 }
 
 #[test]
-fn a_part_that_comes_late_or_needs_a_bound_is_asked_once_more_at_once() {
+fn a_part_that_arrives_late_or_needs_a_bound_is_retried_at_once() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance_and_wake(500);
     let it = it.reply_from(1, Code::Late).reply_from(1, Code::No);
     assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());
@@ -235,7 +235,7 @@ fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone_there() {
 }
 
 #[test]
-fn a_redis_that_is_not_ready_is_waited_for() {
+fn a_part_whose_redis_is_not_ready_is_waited_for() {
     let it = multi_lock(2, up_to(30_000)).reply_from(0, granted(10));
     let it = it.refuse_from(1, "LOADING soon").advance_to_timeout().reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);

@@ -22,7 +22,7 @@ fn spent(requests: Option<u32>) -> (usize, usize) {
 }
 
 #[test]
-fn a_last_try_is_worth_two_attempts_and_its_undoing_three_if_the_budget_has_them() {
+fn a_last_try_has_two_attempts_and_its_undo_three_within_the_budget() {
     assert_eq!(spent(None), (2, 3));
     assert_eq!(spent(Some(40)), (2, 3));
     for requests in 3..=12 {
@@ -35,7 +35,7 @@ fn a_last_try_is_worth_two_attempts_and_its_undoing_three_if_the_budget_has_them
 }
 
 #[test]
-fn everything_that_is_let_go_for_good_is_asked_for_three_times() {
+fn a_final_release_of_a_part_is_sent_three_times_at_most() {
     let it = multi_lock(2, up_to(30_000)).reply_from(0, granted(10)).cancel();
     assert_eq!(it.fail_until_done(&[0, 1], FailureKind::Broken).count(RELEASE), 6);
     let it = red_lock(3, up_to(30_000)).cancel();
@@ -43,7 +43,7 @@ fn everything_that_is_let_go_for_good_is_asked_for_three_times() {
 }
 
 #[test]
-fn what_is_undone_while_the_wait_goes_on_is_asked_for_twice() {
+fn an_undo_during_a_wait_is_sent_at_most_twice() {
     let it = multi_lock(2, up_to(60_000)).reply_from(0, busy(-1)).reply_from(1, granted(11));
     let it = it.fail_from(1, FailureKind::Broken).advance_to_timeout().advance_and_wake(600);
     let it = it.fail_from(1, FailureKind::Broken).advance_and_wake(3_000);
@@ -70,7 +70,7 @@ fn a_budget_lasts_for_the_whole_wait() {
 }
 
 #[test]
-fn one_that_has_lost_its_hold_was_too_slow() {
+fn an_acquisition_whose_hold_was_lost_is_too_slow() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(1, busy(4_000));
     let it = it.reply_from(0, Code::Lost).reply_from(0, Code::No);
     assert_eq!(it.expect_outcome(), Err(AcquireError::TooSlow));
@@ -97,7 +97,7 @@ fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
 }
 
 #[test]
-fn cancelled_while_it_lets_everything_go_it_says_so() {
+fn a_wait_cancelled_during_its_releases_ends_as_cancelled() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).reply_from(1, busy(900));
     let it = it.cancel().reply_from(0, Code::Done);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Cancelled { held_at_most: None }));

@@ -29,7 +29,7 @@ fn granted_apart() -> Conversation<AcquireAll> {
 }
 
 #[test]
-fn a_hold_of_which_too_little_is_left_is_extended_once_before_it_is_handed_out() {
+fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
     let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
     assert_eq!(tokens(&multi_grant), [10, 11]);
     // The extension takes so long that too little of the other lease is left: the machine starts
@@ -52,7 +52,7 @@ fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
 }
 
 #[test]
-fn a_majority_of_which_too_little_is_left_is_extended_before_it_is_handed_out() {
+fn a_majority_with_too_short_a_lease_is_extended_before_it_is_returned() {
     let mut spec = red_lock_spec(3, up_to(30_000));
     spec.targets.keep_time = ms(2_000);
     let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });

@@ -21,7 +21,7 @@ fn multi_lock_of(parts: Vec<Target>, wait_policy: WaitPolicy) -> Conversation<Ac
 }
 
 #[test]
-fn only_what_is_waited_for_stands_in_a_queue() {
+fn only_a_waiting_acquisition_is_queued() {
     let it = multi_lock_of(vec![fair(0), fair(1), plain(2)], up_to(30_000));
     assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
     // The first member is granted, the second is refused: the machine joins the second's queue at
@@ -39,7 +39,7 @@ fn only_what_is_waited_for_stands_in_a_queue() {
 }
 
 #[test]
-fn the_first_in_a_queue_notices_when_it_is_its_turn() {
+fn the_head_of_a_queue_polls_at_the_holder_s_expiry() {
     // Without notifications the machine retries at the pace of a held lock, but not later than the
     // queue requires.
     let mut it = multi_lock_of(vec![fair(0), plain(1)], up_to(60_000)).reply_from(1, busy(50));
@@ -64,7 +64,7 @@ fn a_place_in_a_queue_is_kept_when_a_poll_is_not_answered() {
 }
 
 #[test]
-fn a_long_wait_in_a_queue_goes_on_under_a_new_owner_who_takes_over_the_seat() {
+fn a_long_wait_in_a_queue_continues_under_a_new_owner_in_the_same_place() {
     let mut it = multi_lock_of(vec![fair(0), plain(1)], WaitPolicy::UntilCancelled)
         .reply_from(0, queued(0, 60_000))
         .reply_from(1, busy(50));

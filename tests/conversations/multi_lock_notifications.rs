@@ -27,7 +27,7 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
 }
 
 #[test]
-fn several_parts_and_nodes_take_turns_and_tell_others() {
+fn multi_locks_and_red_locks_spread_their_retries_and_publish_grants() {
     takes_turns(|| {
         let it = multi_lock_with(multi_lock_spec(vec![lock("job")], up_to(60_000)));
         it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(50_000))

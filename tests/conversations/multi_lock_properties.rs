@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn both_end_whatever_happens_and_needless_waking_moves_nothing(
+    fn multi_locks_and_red_locks_end_for_any_inputs_and_ignore_needless_timeouts(
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
         wait_policy in wait_policy(),

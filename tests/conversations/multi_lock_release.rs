@@ -24,7 +24,7 @@ fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
 }
 
 #[test]
-fn a_majority_that_has_let_go_waits_half_a_second_for_a_silent_node() {
+fn a_released_majority_waits_half_a_second_for_a_silent_node() {
     let it = release_three(2).reply_from(0, Code::Done).reply_from(2, Code::Done);
     let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 500).advance_to_timeout();
     assert_eq!(it.expect_done(), Ok(Released::Released));
@@ -34,7 +34,7 @@ fn a_majority_that_has_let_go_waits_half_a_second_for_a_silent_node() {
 }
 
 #[test]
-fn a_node_that_answers_in_that_time_ends_it_and_one_that_breaks_is_asked_again() {
+fn a_reply_ends_that_wait_and_a_broken_connection_is_retried() {
     let it = release_three(2).reply_from(0, Code::Done).reply_from(1, Code::Done);
     assert_eq!(it.reply_from(2, Code::No).expect_done(), Ok(Released::Released));
     let it = release_three(2).fail_from(2, FailureKind::Broken).reply_from(0, Code::Done);
@@ -76,7 +76,7 @@ fn release_two(seconds: [u64; 2]) -> Conversation<ReleaseAll> {
 
 /// S14.
 #[test]
-fn of_several_ends_that_are_unknown_the_latest_is_told() {
+fn the_latest_of_several_unknown_ends_is_reported() {
     let longest = held_at_most(90_000 + 60_000, ms(0));
     for leases in [[30, 60], [60, 30]] {
         let it = release_two(leases).reply_from(0, Code::Late).reply_from(1, Code::Late);
@@ -98,7 +98,7 @@ fn a_part_that_may_not_be_released_says_so_whatever_is_known_of_the_others() {
 }
 
 #[test]
-fn the_token_of_a_write_is_handed_on_to_the_reads_that_it_was_around() {
+fn the_token_of_a_write_is_propagated_to_its_nested_reads() {
     let write = Target::Write(WriteCalls::new(lock_name("job"), Publish::Plain));
     let read = Target::Read(ReadCalls::new(lock_name("job"), Publish::Plain));
     let (attempt, grant) = (AttemptTime::DEFAULT, grant(LeaseTime::DEFAULT));

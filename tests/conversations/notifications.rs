@@ -48,7 +48,7 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
 
 /// S76.
 #[test]
-fn what_is_published_while_a_try_is_under_way_is_followed_by_another() {
+fn a_message_during_an_attempt_is_followed_by_another_attempt() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
     it.expect_timeout_within(TimeoutReason::Silence, 7_500..);
@@ -94,7 +94,7 @@ fn a_waiter_that_joins_a_subscription_makes_no_call() {
 }
 
 #[test]
-fn of_many_who_are_woken_each_waits_for_its_turn() {
+fn a_woken_waiter_retries_at_a_random_time() {
     for ms in [1, 20, 500] {
         let it =
             waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Notification, ..=ms);
@@ -109,7 +109,7 @@ fn of_many_who_are_woken_each_waits_for_its_turn() {
 
 /// S75.
 #[test]
-fn a_waiter_skips_its_turn_when_another_client_acquires() {
+fn a_woken_waiter_skips_its_retry_when_another_client_acquires() {
     let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
     let it = it.notify_acquired(Some(Duration::from_secs(3)));
     // The waiter waits for the end of the new lease.
@@ -121,7 +121,7 @@ fn a_waiter_skips_its_turn_when_another_client_acquires() {
 
 /// S75.
 #[test]
-fn messages_without_end_cause_no_tries_without_end() {
+fn a_flood_of_messages_causes_a_limited_rate_of_retries() {
     let mut it = waiting();
     let (begun, before) = (it.elapsed_ms(), it.calls().len());
     while it.elapsed_ms() < begun + 10_000 {
@@ -144,7 +144,7 @@ fn messages_without_end_cause_no_tries_without_end() {
 }
 
 #[test]
-fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
+fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
     let it = waiting().notify().expect_call(ACQUIRE);
     let it = it.notify_within(60).notify_acquired(Some(Duration::from_secs(600)));
     it.reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
@@ -153,7 +153,7 @@ fn what_is_taken_while_a_try_is_under_way_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_turn_is_kept_whatever_becomes_of_the_stream_and_not_beyond_the_wait() {
+fn a_scheduled_retry_outlives_the_stream_but_not_the_wait() {
     let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
     let turn = it.timeout_ms();
     let it = it
@@ -183,7 +183,7 @@ fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
 }
 
 #[test]
-fn a_gateway_that_fails_is_asked_again_soon_despite_the_subscription() {
+fn a_failing_gateway_is_retried_soon_despite_the_subscription() {
     let it = subscribed(60_000).fail(FailureKind::Broken);
     it.expect_timeout_within(TimeoutReason::BackOff, ..=2_000);
 }
@@ -198,7 +198,7 @@ fn the_last_try_stays_at_the_end_of_the_wait() {
 }
 
 #[test]
-fn of_several_locks_the_one_that_is_taken_is_listened_to() {
+fn a_multi_lock_subscribes_to_the_refused_part() {
     let member = |name: &str| Member { name: lock_name(name), fenced: false };
     let several = LockCalls::of_several(member("{t}a"), vec![member("{t}b")], Publish::Plain);
     let taken = |place: u8| ScriptReply::new(Code::No, place, 9_000);
@@ -210,7 +210,7 @@ fn of_several_locks_the_one_that_is_taken_is_listened_to() {
 }
 
 #[test]
-fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
+fn a_fair_waiter_polls_as_often_as_its_queue_requires() {
     // The reply has only the place and the time.
     let queued = || ScriptReply::new(Code::No, "0,3000", 50_000);
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
@@ -222,7 +222,7 @@ fn a_fair_waiter_is_heard_of_as_often_as_its_queue_wants() {
 }
 
 #[test]
-fn a_spin_lock_does_not_listen() {
+fn a_spin_lock_does_not_subscribe() {
     let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
     let mut spec = job(60_000);
     spec.targets.pacing = pacing;

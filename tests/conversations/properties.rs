@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(cases(256))]
 
     #[test]
-    fn every_machine_ends_whatever_happens(
+    fn every_machine_ends_for_any_sequence_of_inputs(
         events in prop::collection::vec(event(), 0..40),
         wait_policy in wait_policy(),
         flag in any::<bool>(),
@@ -173,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn being_woken_early_or_twice_moves_no_machine(
+    fn an_early_or_repeated_timeout_changes_no_machine(
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
         wait_policy in wait_policy(),

@@ -18,7 +18,7 @@ fn state(code: Code, value: &str, ms: i64) -> Reply {
 }
 
 #[test]
-fn a_held_lock_is_told_with_its_count_its_token_and_its_remaining_time() {
+fn the_state_of_a_held_lock_has_its_count_token_and_remaining_time() {
     let state = LockState::read(&state(Code::Done, "77,2,1", 500));
     let held = LockState {
         is_locked: true,
@@ -37,7 +37,7 @@ fn a_free_lock_has_neither_end_nor_holder() {
 }
 
 #[test]
-fn a_state_that_is_no_three_numbers_is_not_believed() {
+fn a_state_without_three_numbers_is_rejected() {
     for value in ["", "1,2", "x,1,0", "1,,0"] {
         let state = LockState::read(&state(Code::Done, value, 5));
         assert!(matches!(state, Err(RequestError::Unreachable(_))), "{value}");
@@ -45,7 +45,7 @@ fn a_state_that_is_no_three_numbers_is_not_believed() {
 }
 
 #[test]
-fn of_permits_it_is_told_how_many_there_are_and_whether_these_are_held() {
+fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
     for held in [1, 0] {
         let reply = state(Code::Done, &format!("9,2,{held},3,5"), 700);
         let (available, acquired, total, are_held) = (3, 2, 5, held == 1);
@@ -58,7 +58,7 @@ fn of_permits_it_is_told_how_many_there_are_and_whether_these_are_held() {
 }
 
 #[test]
-fn a_reply_may_be_a_number_and_is_none_else() {
+fn a_numeric_reply_must_be_a_number() {
     for value in [-1, 0, 7, i64::MAX] {
         assert_eq!(number(&state(Code::Done, &value.to_string(), 0)), Ok(value));
     }
@@ -69,13 +69,13 @@ fn a_reply_may_be_a_number_and_is_none_else() {
 }
 
 #[test]
-fn a_question_is_asked_three_times() {
+fn a_query_is_sent_three_times_at_most() {
     let it = inspect().fail_attempts(INSPECT, 3, FailureKind::TimedOut);
     assert_eq!(it.expect_done(), Err(RequestError::Unreachable(FailureKind::TimedOut)));
 }
 
 #[test]
-fn a_refusal_after_a_question_that_was_not_heard_of_is_told_as_one() {
+fn a_refusal_after_an_unanswered_query_is_reported_as_one() {
     let refused_after = |kind| {
         let it = inspect().fail_attempts(INSPECT, 1, kind).advance_to_timeout();
         it.expect_call(INSPECT).refuse("WRONGPASS no").expect_done()

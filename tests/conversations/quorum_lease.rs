@@ -18,7 +18,7 @@ fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumL
 }
 
 #[test]
-fn it_is_lost_with_the_part_by_which_fewer_than_the_quorum_are_left() {
+fn a_hold_is_lost_with_the_part_that_leaves_fewer_than_the_quorum() {
     for (quorum, seconds) in [(3, 10), (2, 20), (1, 40)] {
         let mut it = keeping(&[20, 40, 10], false, quorum);
         for part in 0..3 - quorum {
@@ -33,7 +33,7 @@ fn it_is_lost_with_the_part_by_which_fewer_than_the_quorum_are_left() {
 }
 
 #[test]
-fn what_is_not_known_of_one_part_is_not_known_of_the_whole() {
+fn an_unknown_part_makes_the_whole_unknown() {
     let it = keeping(&[30, 30], true, 2);
     assert_eq!(it.machine().state(), LeaseState::Held);
     let it = it.advance_to_timeout().expect_calls(&[(0, RENEW), (1, RENEW)]);
@@ -47,7 +47,7 @@ fn what_is_not_known_of_one_part_is_not_known_of_the_whole() {
 }
 
 #[test]
-fn the_reason_is_that_of_the_parts_and_later_news_change_nothing() {
+fn a_loss_has_the_reason_of_its_parts_and_later_replies_change_nothing() {
     let it = keeping(&[30, 30, 30], true, 2).advance_to_timeout();
     let it = it.expect_calls(&[(0, RENEW), (1, RENEW), (2, RENEW)]).reply_from(1, Code::Lost);
     assert!(!it.is_done());
@@ -59,7 +59,7 @@ fn the_reason_is_that_of_the_parts_and_later_news_change_nothing() {
 }
 
 #[test]
-fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
+fn the_reason_of_a_loss_stays_despite_later_losses_of_parts() {
     let part = || renewal_machine(LeaseTime::DEFAULT, true);
     let it = Conversation::new(QuorumLease::new([part(), part()], 2)).advance_to_timeout();
     assert_eq!(it.elapsed_ms(), 10_000);
@@ -71,7 +71,7 @@ fn the_reason_of_a_loss_stays_whatever_becomes_of_the_other_parts() {
 }
 
 #[test]
-fn with_the_news_of_one_part_time_has_passed_for_the_others_too() {
+fn the_reply_of_one_part_advances_time_for_the_others_too() {
     let it = keeping(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
     assert!(it.calls().len() >= 2 && !it.is_done(), "the machine {it}");
     let it = it.advance(5_500).reply_from(0, renewed());

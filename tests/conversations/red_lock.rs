@@ -87,7 +87,7 @@ fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
 }
 
 #[test]
-fn where_tokens_differ_the_largest_is_stored_before_it_is_handed_out() {
+fn the_largest_of_different_tokens_is_stored_before_it_is_returned() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     assert_eq!(it.arg_of(0, RAISED_TO), "9");
@@ -96,7 +96,7 @@ fn where_tokens_differ_the_largest_is_stored_before_it_is_handed_out() {
 }
 
 #[test]
-fn a_larger_token_that_is_stored_is_no_confirmation_but_a_new_aim() {
+fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
     let it = three(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
@@ -138,7 +138,7 @@ fn a_token_that_comes_with_a_loss_was_not_stored() {
 }
 
 #[test]
-fn the_holder_of_the_lowest_node_keeps_it_and_asks_for_the_others_again() {
+fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
     let it = three(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(20_000))
@@ -151,7 +151,7 @@ fn the_holder_of_the_lowest_node_keeps_it_and_asks_for_the_others_again() {
 }
 
 #[test]
-fn all_others_let_go_and_wait_for_the_lowest_node_alone() {
+fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
     let it = three(up_to(30_000));
     assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
     let it = it
@@ -171,7 +171,7 @@ fn all_others_let_go_and_wait_for_the_lowest_node_alone() {
 }
 
 #[test]
-fn what_was_kept_for_too_long_is_let_go() {
+fn parts_kept_for_too_long_are_released() {
     let mut it = three(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(-1))

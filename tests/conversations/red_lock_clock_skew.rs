@@ -30,7 +30,7 @@ fn expect_all_released(it: Conversation<AcquireQuorum>) -> Conversation<AcquireQ
 }
 
 #[test]
-fn a_node_that_does_not_believe_a_token_does_not_agree() {
+fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
@@ -38,7 +38,7 @@ fn a_node_that_does_not_believe_a_token_does_not_agree() {
 }
 
 #[test]
-fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
+fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
@@ -48,7 +48,7 @@ fn a_node_that_did_not_believe_a_token_is_released_and_not_raised_again() {
 }
 
 #[test]
-fn a_majority_that_does_not_believe_a_token_ends_the_wait() {
+fn a_majority_that_rejects_a_token_ends_the_wait() {
     let it = three(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
     let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
@@ -65,7 +65,7 @@ fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
 }
 
 #[test]
-fn the_largest_token_that_a_majority_believes_is_stored() {
+fn the_largest_token_that_a_majority_accepts_is_stored() {
     let it = three(WaitPolicy::Once)
         .reply_from(0, granted(NOW))
         .reply_from(1, granted(FAR_AHEAD))
@@ -85,7 +85,7 @@ fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
 }
 
 #[test]
-fn nodes_of_which_no_two_can_store_the_same_token_end_the_wait() {
+fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
     let it = three(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(2 * FAR_AHEAD))

@@ -43,14 +43,14 @@ fn too_many_silent_nodes_are_no_busy_lock() {
 }
 
 #[test]
-fn two_that_are_busy_outweigh_one_that_is_silent() {
+fn two_busy_nodes_outweigh_a_silent_one() {
     let it = three(WaitPolicy::Once).reply_from(0, busy(900)).reply_from(1, busy(4_000));
     let it = it.fail_until_done(&[2], FailureKind::NotSent);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
 }
 
 #[test]
-fn everything_that_was_asked_is_undone_and_one_silent_node_does_not_make_the_end_unknown() {
+fn every_called_node_is_undone_and_one_silent_node_does_not_make_the_end_unknown() {
     let it = three(up_to(30_000)).reply_from(0, granted(5)).cancel();
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::No);
@@ -64,7 +64,7 @@ fn everything_that_was_asked_is_undone_and_one_silent_node_does_not_make_the_end
 }
 
 #[test]
-fn a_minority_that_says_no_for_good_is_borne_and_a_majority_is_not() {
+fn a_minority_of_permanent_refusals_is_tolerated_and_a_majority_is_not() {
     let it = three(WaitPolicy::Once).refuse_from(1, "WRONGTYPE other").reply_from(0, granted(5));
     assert_eq!(voters(&it.reply_from(2, granted(5)).expect_done().unwrap()), [0, 2]);
     let it = three(up_to(30_000))
@@ -79,7 +79,7 @@ fn a_minority_that_says_no_for_good_is_borne_and_a_majority_is_not() {
 }
 
 #[test]
-fn two_of_five_may_refuse_for_good_and_a_third_ends_it() {
+fn two_permanent_refusals_of_five_are_tolerated_and_a_third_ends_the_wait() {
     let two_refuse =
         |wait_policy| five(wait_policy).refuse_from(0, UNAUTHORIZED).refuse_from(1, UNAUTHORIZED);
     let it = two_refuse(up_to(30_000)).reply_from(2, busy(9_000));

@@ -24,14 +24,14 @@ fn one_request_ends_a_hold_under_the_bound_of_its_acquisition() {
 }
 
 #[test]
-fn a_hold_that_was_not_there_is_said_to_have_been_lost() {
+fn a_release_of_a_missing_hold_reports_it_as_lost() {
     let it = release(LeaseTime::DEFAULT).expect_call(RELEASE).reply(Code::No);
     assert_eq!(it.expect_done(), Ok(Released::WasLost));
 }
 
 /// S12.
 #[test]
-fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
+fn a_release_repeated_under_its_request_id_returns_the_recorded_result() {
     let it = release(LeaseTime::DEFAULT).fail_attempts(RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(RELEASE).reply(Code::Done);
     assert_eq!(it.expect_done(), Ok(Released::Released));
@@ -40,7 +40,7 @@ fn asked_again_under_its_request_id_it_takes_the_recorded_verdict() {
 
 /// S14.
 #[test]
-fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out() {
+fn a_release_is_unknown_after_five_unanswered_attempts() {
     let it = release(lease(60_000)).fail_attempts(RELEASE, 5, FailureKind::TimedOut);
     assert!(it.elapsed_ms() > 800, "far enough apart to outlast something");
     // A copy of the acquisition may be executed until 90 s after it was sent, and then extends the
@@ -51,7 +51,7 @@ fn five_attempts_without_an_answer_leave_it_unknown_until_every_copy_has_run_out
 }
 
 #[test]
-fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
     let it = release(LeaseTime::DEFAULT).fail_attempts(RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(RELEASE).refuse("WRONGPASS no");
     let outcome = it.expect_done();
@@ -60,7 +60,7 @@ fn a_refusal_after_an_attempt_that_was_not_heard_of_proves_nothing() {
 
 /// S59.
 #[test]
-fn cancelling_does_not_stop_it() {
+fn cancelling_does_not_stop_a_release() {
     let it = release(LeaseTime::DEFAULT).expect_call(RELEASE).cancel().reply(Code::Done);
     assert_eq!(it.expect_done(), Ok(Released::Released));
 }

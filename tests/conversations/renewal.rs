@@ -30,7 +30,7 @@ fn a_renewal_is_due_a_third_after_the_sending() {
 
 /// S9.
 #[test]
-fn a_renewal_without_an_answer_leaves_time_for_another() {
+fn an_unanswered_renewal_leaves_time_for_another() {
     let (attempt, grant) = (AttemptTime::new(ms(60_000)).unwrap(), grant(lease(6_000)));
     let clock = Some(known_clock());
     let mut it = Conversation::new(Renewal::new(target(), grant, true, attempt, entropy(), clock));
@@ -120,7 +120,7 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
 /// The record of a hold keeps the earlier lease, and is shared with the machine before and after
 /// each input.
 #[test]
-fn what_was_known_before_a_clock_was_set_back_is_not_taken_for_news() {
+fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
     let it = renewal(true);
     let before = it.machine().lease();
     let it = it.advance_clocks(10_000, -9_000_000).wake();
@@ -133,7 +133,7 @@ fn what_was_known_before_a_clock_was_set_back_is_not_taken_for_news() {
 }
 
 #[test]
-fn a_hold_that_is_renewed_to_an_end_is_asked_for_no_longer() {
+fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
     let machine = renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
     assert_eq!(it.arg(LEASE), "30000");
@@ -156,13 +156,13 @@ fn a_renewal_on_demand_counts_from_its_sending() {
 }
 
 #[test]
-fn a_renewal_on_demand_tells_of_a_loss() {
+fn a_renewal_on_demand_reports_a_loss() {
     let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW);
     assert_eq!(it.reply(Code::Lost).expect_done(), Err(RequestError::Lost(LossReason::Gone)));
 }
 
 #[test]
-fn a_renewal_on_demand_is_asked_once() {
+fn a_renewal_on_demand_is_sent_once() {
     let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW);
     let unreachable = RequestError::Unreachable(FailureKind::Broken);
     assert_eq!(it.fail(FailureKind::Broken).expect_done(), Err(unreachable));

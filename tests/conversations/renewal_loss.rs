@@ -20,7 +20,7 @@ fn a_lease_for_a_fixed_time_is_only_watched() {
 }
 
 #[test]
-fn a_hold_that_redis_does_not_know_is_lost_at_once() {
+fn a_hold_that_redis_does_not_store_is_lost_at_once() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
     assert_eq!(it.expect_done(), Some(LossReason::Gone));
     assert_eq!(it.machine().state(), LeaseState::Lost(LossReason::Gone));
@@ -28,7 +28,7 @@ fn a_hold_that_redis_does_not_know_is_lost_at_once() {
 
 /// S9.
 #[test]
-fn without_an_answer_it_is_unknown_and_asked_again_and_lost_when_it_expires() {
+fn an_unanswered_renewal_is_retried_until_the_lease_expires() {
     let mut it = renewal(true).advance_to_timeout();
     while it.machine().state() != LeaseState::Lost(LossReason::Expired) {
         it = it.expect_call(RENEW).fail(FailureKind::Broken);
@@ -57,7 +57,7 @@ fn a_host_that_slept_finds_its_lease_lost() {
 }
 
 #[test]
-fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
+fn a_loss_is_reported_although_another_renewal_was_adopted_meanwhile() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW);
     let adopted = Lease::confirmed(LeaseTime::DEFAULT, it.now());
     let it = it.update(|renewal| renewal.adopt(adopted));
@@ -66,13 +66,13 @@ fn news_of_a_loss_is_heard_although_another_renewal_was_adopted_meanwhile() {
 
 /// S80.
 #[test]
-fn a_release_ends_it_at_once() {
+fn a_release_ends_a_renewal_at_once() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).cancel();
     assert_eq!(it.expect_done(), None);
 }
 
 #[test]
-fn one_that_only_watches_asks_no_more() {
+fn a_stopped_renewal_sends_no_call() {
     let it = renewal(true).update(Renewal::stop_renewing);
     let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));

@@ -42,7 +42,7 @@ fn counts(multi_grant: &MultiGrant) -> Vec<bool> {
 }
 
 #[test]
-fn a_grant_counts_when_as_many_replicas_have_it_as_were_asked_for() {
+fn a_grant_counts_when_the_requested_number_of_replicas_has_it() {
     for acknowledged in [2, 3] {
         let it = acquiring(WaitPolicy::Once);
         assert_eq!(awaited(&it), [Some((2, 1_000))]);
@@ -66,14 +66,14 @@ fn a_grant_that_too_few_replicas_have_is_undone_and_reported_within_any_wait() {
 }
 
 #[test]
-fn a_grant_that_could_not_be_undone_may_still_be_there() {
+fn a_grant_that_could_not_be_undone_may_still_exist() {
     let it = acquiring(WaitPolicy::Once).reply(granted(42).acknowledged_by(0));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
 }
 
 #[test]
-fn a_gateway_that_will_not_wait_is_told_of_and_nothing_is_held() {
+fn a_gateway_that_refuses_to_wait_is_reported_and_nothing_is_held() {
     let it = acquiring(up_to(60_000)).reply(granted(42)).expect_call(RELEASE);
     let outcome = it.reply(Code::Done).expect_done();
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -81,7 +81,7 @@ fn a_gateway_that_will_not_wait_is_told_of_and_nothing_is_held() {
 }
 
 #[test]
-fn what_is_no_grant_does_not_look_at_replicas() {
+fn a_reply_without_a_grant_ignores_the_replica_count() {
     let it = acquiring(up_to(60_000)).reply(busy(30_000).acknowledged_by(0));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(awaited(&it), [Some((2, 1_000)); 2]);

@@ -24,7 +24,7 @@ const FOREVER: u64 = u64::MAX;
 
 /// S47.
 #[test]
-fn a_wait_leaves_a_gateway_alone_for_as_long_as_it_wants() {
+fn a_wait_obeys_the_retry_after_of_a_gateway() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(rejected(5));
     let it = it.expect_timeout_in(TimeoutReason::RetryAfter, 5_000).advance_to_timeout();
     // With `Retry-After: 0` the machine uses its usual back-off.
@@ -37,7 +37,7 @@ fn a_wait_leaves_a_gateway_alone_for_as_long_as_it_wants() {
 
 /// S47.
 #[test]
-fn of_several_the_one_that_is_waited_for_is_left_alone() {
+fn a_wait_for_several_parts_obeys_the_retry_after_of_the_refused_one() {
     let it = multi_lock(2, up_to(30_000)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.fail_from(0, rejected(7)).fail_from(1, rejected(9));
     // Both calls may have been granted all the same.
@@ -56,7 +56,7 @@ fn a_wait_that_ends_first_has_its_last_try_then() {
 
 /// S47.
 #[test]
-fn a_wait_without_an_end_asks_once_a_minute_at_the_least() {
+fn an_endless_wait_retries_at_least_once_a_minute() {
     let mut it = acquire(WaitPolicy::UntilCancelled);
     for _ in 0..3 {
         it = it.expect_call(ACQUIRE).fail(rejected(FOREVER));
@@ -66,7 +66,7 @@ fn a_wait_without_an_end_asks_once_a_minute_at_the_least() {
 
 /// S47.
 #[test]
-fn nothing_that_is_heard_makes_it_ask_sooner() {
+fn no_message_shortens_a_retry_after() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
     let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(rejected(5));
     let it = it.confirm_subscription().expect_timeout_in(TimeoutReason::RetryAfter, 5_000);
@@ -77,7 +77,7 @@ fn nothing_that_is_heard_makes_it_ask_sooner() {
 
 /// S47.
 #[test]
-fn what_everything_hangs_on_waits_no_longer_than_for_an_answer() {
+fn a_retry_outside_a_wait_obeys_retry_after_for_one_attempt_s_time_at_most() {
     let attempt = 5_000;
     let mut it = acquire(WaitPolicy::Once);
     for _ in 0..2 {
@@ -94,7 +94,7 @@ fn what_everything_hangs_on_waits_no_longer_than_for_an_answer() {
 
 /// S47.
 #[test]
-fn a_renewal_is_asked_for_again_in_half_of_what_is_left() {
+fn a_renewal_is_retried_after_half_of_the_remaining_time() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).fail(rejected(5));
     let mut it = it.expect_timeout_in(TimeoutReason::RenewalDue, 5_000).advance_to_timeout();
     let mut renewals = 0;

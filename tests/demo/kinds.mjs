@@ -53,7 +53,7 @@ const KINDS = [
       const through = holds.filter(({ name }) => name.startsWith("Waiter"));
       assert.deepEqual([counted.length, through.length], [3, 3]);
       const last = Math.max(...counted.map(({ to }) => to));
-      for (const { from } of through) assert.ok(last <= from, "nobody goes through before the last count");
+      for (const { from } of through) assert.ok(last <= from, "no client passes before the last count");
     },
     said: ["Done, 2 left", "Done, 1 left", "Done, 0 left", "Through"],
   },
@@ -82,7 +82,7 @@ for (const kind of KINDS) {
   }
 }
 
-test("whoever chooses by keyboard sees the kind's own words, and nothing of the others", async () => {
+test("a visitor who chooses by keyboard sees the kind's own words, and nothing of other kinds", async () => {
   const visit = await open(VISITORS[2]);
   const { page } = visit;
   await page.getByRole("radio", { name: "A lock" }).press("ArrowRight");

@@ -109,7 +109,7 @@ async fn a_wait_that_is_cancelled_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_cancelled_before_it_begins_sends_nothing_that_could_be_granted() {
+async fn an_acquisition_cancelled_before_its_start_sends_no_grantable_request() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let error = lock.acquire_cancellable(AcquireOptions::new(), ready(())).await.unwrap_err();

@@ -128,7 +128,7 @@ fn bare_client(env: &TestEnv) -> NativeClient {
 }
 
 #[tokio::test]
-async fn whoever_goes_before_it_is_sent_is_left_out() {
+async fn a_call_cancelled_before_its_batch_is_sent_is_left_out() {
     let env = TestEnv::new().await;
     let client = bare_client(&env);
     let [first, second, third] = [0, 1, 2].map(|number| try_for(client.clone(), number));
@@ -150,7 +150,7 @@ async fn whoever_goes_before_it_is_sent_is_left_out() {
 }
 
 #[tokio::test]
-async fn who_is_not_polled_keeps_nobody_waiting_and_finds_its_answer() {
+async fn a_call_that_is_not_polled_delays_no_other_and_finds_its_reply() {
     let env = TestEnv::new().await;
     let client = env.client();
     let mut slow = Box::pin(try_for(client.clone(), 0));
@@ -163,7 +163,7 @@ async fn who_is_not_polled_keeps_nobody_waiting_and_finds_its_answer() {
 }
 
 #[tokio::test]
-async fn whoever_goes_while_it_is_under_way_takes_nothing_from_the_others() {
+async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
     let told = Arc::new(Notify::new());
     let late = Arc::clone(&told);
     let env = TestEnv::with(move |seen| match seen.script {

@@ -97,7 +97,7 @@ fn a_lease_is_tried_waited_for_renewed_and_released() {
 }
 
 #[test]
-fn who_keeps_a_lease_is_told_of_its_loss_and_so_is_run() {
+fn keep_and_run_report_the_loss_of_a_lease() {
     let beside = Beside::new();
     let lock = beside.client.lock("job").unwrap();
     let lease = in_time(Duration::from_millis(200), |time| {

@@ -87,7 +87,7 @@ async fn drop_when_granted(env: &TestEnv, acquiring: impl Future<Output = Taken>
 /// S59.
 // Slow: a Redis and a gateway for each of eleven objects.
 #[tokio::test]
-async fn what_a_dropped_acquisition_was_granted_is_given_back() {
+async fn a_grant_to_a_dropped_acquisition_is_released() {
     for (name, lock) in OBJECTS {
         println!("{name}");
         let env = TestEnv::new().await;

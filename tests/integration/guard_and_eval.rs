@@ -97,7 +97,7 @@ async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard
 
 /// S33.
 #[tokio::test]
-async fn what_may_have_been_done_before_it_was_stale_is_not_said_to_be_stale() {
+async fn a_write_with_an_unknown_outcome_is_not_reported_as_stale() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let old = client.lock("job").unwrap().acquire().await.unwrap();

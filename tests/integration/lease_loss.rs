@@ -55,7 +55,7 @@ async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is
 
 /// S26.
 #[tokio::test]
-async fn who_held_before_redis_clock_jumped_ahead_is_fenced_and_told() {
+async fn a_holder_from_before_a_jump_of_redis_clock_is_fenced_and_notified() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
@@ -107,7 +107,7 @@ async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_goes_on() {
 
 /// S25.
 #[tokio::test]
-async fn a_hold_that_is_gone_is_found_out_by_whoever_asks() {
+async fn a_query_reports_that_a_hold_is_gone() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
@@ -141,7 +141,7 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
 
 /// S39.
 #[tokio::test]
-async fn a_lease_that_nobody_keeps_is_lost_when_it_runs_out() {
+async fn a_lease_that_is_not_renewed_is_lost_when_it_expires() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let options = AcquireOptions::new().lease(Duration::from_millis(100));

@@ -146,7 +146,7 @@ async fn a_fair_lock_serves_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn who_leaves_the_queue_is_gone_at_once() {
+async fn a_waiter_that_leaves_the_queue_is_removed_at_once() {
     let env = TestEnv::new().await;
     let client = env.client();
     let lock = client.fair_lock("job", FairSettings::default()).unwrap();

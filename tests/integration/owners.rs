@@ -10,7 +10,7 @@ use test_support::test_env::TestEnv;
 
 /// S92.
 #[tokio::test]
-async fn the_second_acquisition_asks_nobody_and_the_last_release_ends_the_hold() {
+async fn a_reentrant_acquisition_sends_no_request_and_the_last_release_ends_the_hold() {
     let env = TestEnv::new().await;
     let owner = env.client().owner();
     let lock = owner.lock("job").unwrap();
@@ -77,7 +77,7 @@ async fn if_the_first_of_them_fails_the_next_one_asks() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_its_own_owner_can_be_busy_or_cancelled() {
+async fn a_wait_for_the_own_owner_can_end_as_busy_or_cancelled() {
     let env = TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await;
     let owner = env.client().owner();
     let (slow, quick) = (owner.lock("job").unwrap(), owner.lock("job").unwrap());

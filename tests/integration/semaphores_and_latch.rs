@@ -97,7 +97,7 @@ async fn permits_that_are_added_are_added_once_however_often_the_request_comes()
 }
 
 #[tokio::test]
-async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
+async fn an_unanswered_call_is_cancelled_and_proven_not_executed() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client_with_timeout(200);
     let pool = client.semaphore("pool").unwrap();
@@ -116,7 +116,7 @@ async fn what_was_never_heard_of_is_cancelled_and_proven_not_to_be_done() {
 }
 
 #[tokio::test]
-async fn expirable_permits_have_ids_that_anybody_may_give_back() {
+async fn any_client_can_return_an_expirable_permit_by_its_id() {
     let env = TestEnv::new().await;
     let seats = env.client().permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
     assert!(seats.try_set_permits(4).await.unwrap());

@@ -80,7 +80,7 @@ async fn a_stream_that_breaks_is_opened_again_and_nothing_is_missed() {
 
 /// S72.
 #[tokio::test]
-async fn a_gateway_that_hangs_when_it_is_asked_for_a_stream_keeps_nobody_waiting() {
+async fn a_gateway_that_never_opens_a_stream_delays_no_acquisition() {
     let env = TestEnv::new().await;
     env.proxy.set_streaming(Streaming::Silent);
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
@@ -92,7 +92,7 @@ async fn a_gateway_that_hangs_when_it_is_asked_for_a_stream_keeps_nobody_waiting
 }
 
 #[tokio::test]
-async fn nobody_listens_where_it_is_not_wanted_or_of_no_use() {
+async fn no_stream_is_opened_where_it_is_disabled_or_useless() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let host = FakeHost::new();

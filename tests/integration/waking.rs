@@ -43,7 +43,7 @@ pub(crate) async fn settled(env: &TestEnv, script: &str, requests: usize, stream
 }
 
 #[tokio::test]
-async fn a_release_elsewhere_wakes_whoever_waits_whatever_the_kind() {
+async fn a_release_by_another_client_wakes_a_waiter_of_each_kind() {
     let env = TestEnv::new().await;
     let there = env.client();
     let pool = there.semaphore("pool").unwrap();
@@ -81,13 +81,13 @@ async fn a_release_elsewhere_wakes_whoever_waits_whatever_the_kind() {
     for (lock, wanted) in held(&there).into_iter().zip(wanted) {
         let lease = lock.acquire_with(long()).await.unwrap();
         let (_, open) = env.proxy.streams();
-        assert_eq!(open, 0, "nobody waits");
+        assert_eq!(open, 0, "no waiter is left");
         let name = lock.name().as_str().to_owned();
         let mut waiting = waiters([wanted]);
         until(async || env.proxy.streams().1 == 1).await;
         lease.release().await.unwrap();
         let next = tokio::time::timeout(Duration::from_secs(300), waiting.join_next()).await;
-        let next = next.unwrap_or_else(|_| panic!("{name}: nobody was woken")).unwrap().unwrap();
+        let next = next.unwrap_or_else(|_| panic!("{name}: no waiter was woken")).unwrap().unwrap();
         next.release().await.unwrap();
         until(async || env.proxy.streams().1 == 0).await;
     }
@@ -95,7 +95,7 @@ async fn a_release_elsewhere_wakes_whoever_waits_whatever_the_kind() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_short_time_is_woken_as_well() {
+async fn a_short_wait_is_woken_by_a_message() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = env.virtual_client();
@@ -263,7 +263,7 @@ async fn a_fair_lock_wakes_its_head_alone() {
 }
 
 #[tokio::test]
-async fn who_is_woken_and_goes_hands_it_on() {
+async fn a_woken_waiter_that_leaves_passes_its_message_on() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = env.virtual_client();

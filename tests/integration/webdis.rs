@@ -72,7 +72,7 @@ async fn semaphores_latches_guards_and_scripts_work() {
 }
 
 #[tokio::test]
-async fn what_it_cannot_do_is_refused_and_nothing_is_held() {
+async fn an_operation_that_a_gateway_lacks_is_refused_and_nothing_is_held() {
     let (env, webdis, client) = webdis().await;
     let lock = client.lock("job").unwrap();
     let replicated = AcquireOptions::new().replicas(1);

@@ -60,7 +60,7 @@ impl FromJava for Observations {
     }
 }
 
-pub(crate) async fn both_sides_contend_and_nobody_is_inside_twice<K: Exclusive>() {
+pub(crate) async fn both_sides_contend_without_two_concurrent_holders<K: Exclusive>() {
     contended::<K>(&Both::of::<K>().await).await;
 }
 

@@ -108,7 +108,7 @@ async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
 }
 
 #[tokio::test]
-async fn who_leaves_of_ours_lets_java_move_up() {
+async fn a_waiter_of_ours_that_leaves_lets_java_move_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let (leave, left) = oneshot::channel();
@@ -131,7 +131,7 @@ async fn who_leaves_of_ours_lets_java_move_up() {
 }
 
 #[tokio::test]
-async fn who_leaves_of_java_lets_us_move_up() {
+async fn a_waiter_of_java_that_leaves_lets_us_move_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let left = java_waits_for_a_while(&both, "tryLock", 1_000).await;
@@ -146,7 +146,7 @@ async fn who_leaves_of_java_lets_us_move_up() {
 /// all waiters behind it by 300 s, and the next caller removes them as dead. edgelatch's waiters
 /// keep their seats.
 #[tokio::test]
-async fn who_leaves_of_java_by_its_asynchronous_way_costs_us_no_place() {
+async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
     let both = Both::start().await;
     let watch = Watch::start(&both).await;
     let holder = held_by_java(&both).await;

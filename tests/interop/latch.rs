@@ -68,7 +68,7 @@ async fn a_wait_ends_on_each_side_while_it_is_closed() {
 }
 
 #[tokio::test]
-async fn our_last_count_lets_everybody_of_java_go_on() {
+async fn our_last_count_ends_every_wait_of_java() {
     let both = Both::start().await;
     let other = both.another(json!({})).await;
     let ours = gate(&both);
@@ -104,7 +104,7 @@ async fn the_last_count_of_java_lets_us_go_on() {
 }
 
 #[tokio::test]
-async fn a_latch_that_we_delete_lets_everybody_go_on() {
+async fn deleting_a_latch_ends_the_waits_of_both_sides() {
     let both = Both::start().await;
     let (ours, java) = (gate(&both), java(&both, "a"));
     java.call("trySetCount", json!([5])).value::<bool>().await;
@@ -138,7 +138,7 @@ async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
 /// Each client of both sides counts each latch down once and waits for it; Redis must count each
 /// exactly once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_sides_count_down_together_and_nobody_is_counted_twice() {
+async fn both_sides_count_down_together_and_each_count_once() {
     const EACH: u64 = 3;
     let both = Both::start().await;
     let (first, end) = (gate(&both), Instant::now() + time());

@@ -13,7 +13,7 @@ use super::peer::ms;
 use test_support::test_env::until;
 
 #[tokio::test]
-async fn tokens_rise_whoever_takes_it() {
+async fn tokens_rise_from_grant_to_grant_of_any_owner() {
     let both = Both::start().await;
     let ours = both.ours::<Plain>();
     let fenced = both.object("a", "fencedLock");

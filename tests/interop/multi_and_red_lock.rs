@@ -95,7 +95,7 @@ async fn both_sides_read_the_members_of_several_kinds() {
 }
 
 #[tokio::test]
-async fn a_minority_that_somebody_else_holds_stops_nobody_and_a_majority_does() {
+async fn another_client_s_minority_stops_no_acquisition_and_its_majority_does() {
     let both = Both::of::<Red>().await;
     let (java, ours) = (both.java::<Red>("a"), both.ours::<Red>());
     let others = both.ours_of_each_node();

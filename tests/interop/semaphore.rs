@@ -69,7 +69,7 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
 }
 
 #[tokio::test]
-async fn whatever_makes_permits_available_here_wakes_java() {
+async fn each_call_that_makes_permits_available_wakes_java() {
     let both = Both::start().await;
     let (ours, java) = (pool(&both), java(&both, "a"));
     let waits = async |permits: u32| {

@@ -18,12 +18,16 @@ macro_rules! exclusive {
             java_renews_while_we_wait
             a_java_service_that_dies_leaves_its_hold_to_us
         }
-        super::led_test! { $kind, exclusive, java_takes_over_when_our_lease_has_run_out }
+        // The test advances its client's virtual time whenever no request is pending. On one thread
+        // none is on its way then; on several, the proxy may not have been polled yet.
+        super::test! { $kind, exclusive, java_takes_over_when_our_lease_has_run_out,
+            flavor = "current_thread"
+        }
     };
 }
 
 /// Kinds that are one hash, which both sides can query and delete.
-macro_rules! told {
+macro_rules! queryable {
     ($kind:ident) => {
         super::tests! { $kind, state_and_force,
             java_reads_what_we_hold
@@ -38,7 +42,7 @@ macro_rules! told {
 /// Kinds that any waiter may acquire next.
 macro_rules! unordered {
     ($kind:ident) => {
-        super::tests! { $kind, contention, both_sides_contend_and_nobody_is_inside_twice }
+        super::tests! { $kind, contention, both_sides_contend_without_two_concurrent_holders }
     };
 }
 
@@ -50,7 +54,7 @@ macro_rules! ordered {
 }
 
 /// Kinds whose release notifies waiters.
-macro_rules! tells {
+macro_rules! notifying {
     ($kind:ident) => {
         super::tests! { $kind, exclusive,
             our_release_wakes_java
@@ -77,7 +81,7 @@ macro_rules! counted {
 }
 
 /// Kinds that are not re-entrant.
-macro_rules! never_again {
+macro_rules! non_reentrant {
     ($kind:ident) => {
         super::tests! { $kind, reentry,
             java_is_told_that_it_holds_it_already
@@ -86,49 +90,39 @@ macro_rules! never_again {
     };
 }
 
+/// Defines tests with two threads: one for a contender, one for the gateway and the proxy.
 macro_rules! tests {
-    ($kind:ident, $room:ident, $($case:ident)*) => {
-        $(super::test! { $kind, $room, $case })*
+    ($kind:ident, $module:ident, $($case:ident)*) => {
+        $(super::test! { $kind, $module, $case, flavor = "multi_thread", worker_threads = 2 })*
     };
 }
 
+/// Defines one test, in the runtime with these options.
 macro_rules! test {
-    ($kind:ident, $room:ident, $case:ident) => {
-        // Two threads: one for a contender, one for the gateway and the proxy.
-        #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    ($kind:ident, $module:ident, $case:ident, $($runtime:tt)*) => {
+        #[::tokio::test($($runtime)*)]
         async fn $case() {
-            crate::interop::$room::$case::<crate::interop::kinds::$kind>().await;
-        }
-    };
-}
-
-/// Defines a test that advances its client's virtual time. On one thread, whenever no request is
-/// pending, none is on its way either; on several, the proxy may not have had its turn.
-macro_rules! led_test {
-    ($kind:ident, $room:ident, $case:ident) => {
-        #[::tokio::test]
-        async fn $case() {
-            crate::interop::$room::$case::<crate::interop::kinds::$kind>().await;
+            crate::interop::$module::$case::<crate::interop::kinds::$kind>().await;
         }
     };
 }
 
 use {
-    counted, exclusive, led_test, never_again, ordered, reentrant, tells, test, tests, told,
+    counted, exclusive, non_reentrant, notifying, ordered, queryable, reentrant, test, tests,
     unordered,
 };
 
 table! {
-    lock: Plain is exclusive told reentrant counted tells unordered;
-    non_reentrant_lock: NonReentrant is exclusive told never_again tells unordered;
-    fenced_lock: Fenced is exclusive told reentrant counted tells unordered;
-    spin_lock: Spin is exclusive told reentrant counted unordered;
-    spin_lock_of_constant_pauses: ConstantSpin is exclusive told reentrant counted unordered;
-    fair_lock: Fair is exclusive told reentrant counted tells ordered;
-    non_reentrant_fair_lock: NonReentrantFair is exclusive told never_again tells ordered;
-    write_lock: WriteSide is exclusive told reentrant counted tells unordered;
-    group_lock: Group is exclusive reentrant tells unordered;
-    multi_lock_of_two: MultiOfTwo is exclusive reentrant tells unordered;
-    multi_lock_of_three: MultiOfThree is exclusive reentrant tells unordered;
-    red_lock: Red is exclusive reentrant tells unordered;
+    lock: Plain is exclusive queryable reentrant counted notifying unordered;
+    non_reentrant_lock: NonReentrant is exclusive queryable non_reentrant notifying unordered;
+    fenced_lock: Fenced is exclusive queryable reentrant counted notifying unordered;
+    spin_lock: Spin is exclusive queryable reentrant counted unordered;
+    spin_lock_of_constant_pauses: ConstantSpin is exclusive queryable reentrant counted unordered;
+    fair_lock: Fair is exclusive queryable reentrant counted notifying ordered;
+    non_reentrant_fair_lock: NonReentrantFair is exclusive queryable non_reentrant notifying ordered;
+    write_lock: WriteSide is exclusive queryable reentrant counted notifying unordered;
+    group_lock: Group is exclusive reentrant notifying unordered;
+    multi_lock_of_two: MultiOfTwo is exclusive reentrant notifying unordered;
+    multi_lock_of_three: MultiOfThree is exclusive reentrant notifying unordered;
+    red_lock: Red is exclusive reentrant notifying unordered;
 }

@@ -19,7 +19,7 @@ export function post(words, ...headers) {
 }
 
 /**
- * Requests whose end is not the same for everybody. Behind one end stands a request that the proxy
+ * Requests whose end depends on the reader. Behind one end stands a request that the proxy
  * does not let pass.
  */
 export function ambiguous() {

@@ -12,7 +12,7 @@ const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}:\d+
 
 export async function openFront(gateway) {
   const bodies = [];
-  const door = await openProxyServer(async (request, response, gone) => {
+  const proxy = await openProxyServer(async (request, response, gone) => {
     const origin = request.headers.origin;
     const headers = origin ? { "access-control-allow-origin": origin, vary: "origin" } : {};
     if (request.method === "OPTIONS") {
@@ -30,7 +30,7 @@ export async function openFront(gateway) {
     }
   });
   return {
-    ...door,
+    ...proxy,
     /** The owners whose requests for this lock have arrived so far. */
     owners: (name) => new Set(bodies.filter((body) => body.includes(name)).flatMap((body) => body.match(OWNER) ?? [])),
   };

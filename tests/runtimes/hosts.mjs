@@ -124,12 +124,12 @@ function requestsOfWorker() {
       assert.ok(answer.held && answer.token > holder.token);
       // A heedless request goes on without its client, and is granted in its order too.
       const isFree = async () => manner === "heedless" || !(await locks.lock(name).inspect()).locked;
-      assert.ok(await isFree(), "nobody holds it any more");
+      assert.ok(await isFree(), "no client holds it any more");
 
       const later = await Promise.all([1, 2, 3].map(async (id) => (await get(page(id))).json()));
       assert.equal(new Set(later.map(({ token }) => token)).size, 3);
       assert.ok(later.every(({ held, token }) => held && token > answer.token));
-      assert.ok(await isFree(), "nobody holds it any more");
+      assert.ok(await isFree(), "no client holds it any more");
     });
   }
 }

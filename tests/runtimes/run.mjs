@@ -101,7 +101,7 @@ function settingsOfNode() {
   });
   // S84.
   for (const trap of ["clock", "memory"]) {
-    test(`a module that fails inside (${trap}) is used no more, and everybody is told`, async () => {
+    test(`a module that fails inside (${trap}) is used no more, and each client is notified`, async () => {
       const told = await runProgram(process.execPath, [], { ...env, TRAP: trap }, "trap.mjs");
       assert.deepEqual(told, ["first", "told", "asked", "again", "atOnce"].map((what) => [what, true]));
     });

@@ -61,7 +61,7 @@ export const list = (of = {}) => casesFor(of).map(({ name, group }) => ({ name, 
  */
 export async function run({ edgelatch, url, token, loads, faulty, dialect = "upstash", only, report }) {
   secrets.add(token);
-  const unexpected = straysFrom({ url, faulty, dialect });
+  const unexpected = unexpectedRequests({ url, faulty, dialect });
   const runCase = async ({ name, run }) => {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
@@ -86,7 +86,7 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
 }
 
 /** Returns a list that collects the requests which the package must not send to these gateways. */
-function straysFrom({ url, faulty, dialect }) {
+function unexpectedRequests({ url, faulty, dialect }) {
   const isKnown = (text) =>
     text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isExpectedUrl(text.slice(url.length))) ||
     faulty && text.startsWith(faulty) && (isExpectedUrl(text.slice(faulty.length)) || text.startsWith(`${faulty}/copies/`));

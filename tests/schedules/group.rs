@@ -340,13 +340,13 @@ fn java_s_clocks_are_trusted_no_further_than_they_may_be_off() {
 }
 
 #[test]
-fn a_late_unlock_of_java_s_bites_when_earlier_owners_leave_something_behind() {
+fn a_late_unlock_of_java_ends_a_hold_if_earlier_owners_leave_fields() {
     let busy = with(|to| to.java_ms = 1_700);
     assert_finds(&busy.without("what earlier owners left goes"), "Java took");
 }
 
 #[test]
-fn a_release_bites_when_it_does_not_look_whose_a_value_is() {
+fn a_release_that_ignores_the_owner_of_a_value_ends_its_hold() {
     assert_finds(&PLAN.without("a release leaves others' values alone"), "group_release of");
 }
 

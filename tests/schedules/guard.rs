@@ -110,19 +110,19 @@ fn stamp(number: u64, holder: u8, write: u64) -> Stamp {
 }
 
 #[test]
-fn what_a_guard_stores_only_moves_on() {
+fn the_token_of_a_guard_only_rises() {
     let coverage = assert_all_hold::<Guard>(SCHEDULES, |_| PLAN);
     coverage.assert_above(2 * SCHEDULES, &["writes"]);
 }
 
 #[test]
-fn a_guard_bites_when_it_forgets_without_looking_at_a_token_s_age() {
+fn a_guard_that_forgets_without_checking_a_token_s_age_accepts_older_ones() {
     let rule = "an old token is refused";
     assert_violated::<Guard>(rule, SCHEDULES, |_| PLAN.without(rule), &["does not rise"]);
 }
 
 #[test]
-fn a_guard_bites_when_the_writes_of_a_lease_are_not_numbered() {
+fn a_guard_without_write_numbers_accepts_older_writes() {
     let plan = |_| Plan::new(NETWORK, Settings { numbers_writes: false });
     assert_violated::<Guard>("numbers of writes", SCHEDULES, plan, &["does not rise"]);
 }

@@ -122,12 +122,12 @@ fn counts_of_a_latch_are_counted_once() {
 }
 
 #[test]
-fn a_no_that_is_not_recorded_is_done_after_all() {
+fn a_refusal_that_is_not_recorded_is_executed_after_all() {
     assert_violated::<Latch>("a record", 200, |_| PLAN.without(rules::RECORDED), &["done twice"]);
 }
 
 #[test]
-fn a_bound_that_moves_with_each_attempt_lets_a_client_be_told_wrongly() {
+fn a_bound_that_moves_with_each_attempt_makes_a_client_s_result_wrong() {
     let plan = |_| Plan { moving_bound: Some(|request, _| Some(request.sent_at + 90_000)), ..PLAN };
     assert_violated::<Latch>("one bound", 200, plan, &["was done"]);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Output, Release, Renewal,
+    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Release, Renewal,
 };
 use edgelatch_proto::protocol::calls::{IdempotentCall, Target};
 use edgelatch_proto::protocol::reply::{Reply, ServerClock};
@@ -16,6 +16,7 @@ use edgelatch_proto::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
 
 use super::runner::{Env, Request, START};
 use test_support::calls::request;
+use test_support::machines::poll_to_wait;
 
 /// A timer of the client with this index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -308,12 +309,5 @@ fn drive<M: Machine>(
     if let Some(input) = input {
         machine.handle(input, now);
     }
-    loop {
-        match machine.poll(now) {
-            Output::Call { call, script, .. } => calls.push((call, script)),
-            Output::Subscribe { .. } => {}
-            Output::Timeout { until, .. } => return Err(until),
-            Output::Done(outcome) => return Ok(outcome),
-        }
-    }
+    poll_to_wait(machine, now, |_, call, script| calls.push((call, script)))
 }

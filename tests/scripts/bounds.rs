@@ -105,7 +105,7 @@ async fn the_record_of_a_forced_release_outlives_its_bound() {
 
 /// S5, S20, S56.
 #[tokio::test]
-async fn what_comes_after_its_bound_is_not_done() {
+async fn a_request_that_arrives_after_its_bound_is_not_executed() {
     let redis = Redis::start().await;
     let passed = bound(redis.now_ms().await - 1, 90_000);
     let acquire = lock("job").acquire(request(1), passed, &owner(1), lease(30_000), true);

@@ -151,7 +151,7 @@ async fn a_grant_after_the_release_of_another_owner_is_not_ended_by_its_copies()
 
 /// S6.
 #[tokio::test]
-async fn one_owner_is_granted_once_even_if_somebody_else_held_the_lock_in_between() {
+async fn an_owner_is_granted_once_even_if_another_owner_held_the_lock_in_between() {
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
     // Its lease ends, and Java holds the lock for a while.

@@ -148,7 +148,7 @@ async fn a_guard_writes_and_deletes_texts_only() {
 }
 
 #[tokio::test]
-async fn what_counts_leaves_holds_of_another_kind_alone() {
+async fn calls_of_counted_objects_leave_holds_of_another_kind_alone() {
     for held in HASHES {
         let (redis, grant) = holding(held).await;
         let within = within(&redis).await;
@@ -212,7 +212,7 @@ async fn a_waiter_of_a_fair_lock_keeps_its_place_while_a_group_has_the_name() {
 /// Redisson's readers treat a held plain lock as free and add their fields.
 #[tokio::test]
 async fn a_lock_that_java_reads_beside_is_renewed_and_released_by_its_holder() {
-    for field in ["mode", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "somebody"] {
+    for field in ["mode", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "another"] {
         let (redis, grant) = holding("lock").await;
         redis.ask::<u64>(&["HSET", NAME, field, "1"]).await;
         let other = acquire("lock", 2, false, within(&redis).await);

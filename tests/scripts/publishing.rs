@@ -32,7 +32,7 @@ async fn a_release_says_zero_in_the_way_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn what_ends_no_hold_says_nothing() {
+async fn a_call_that_ends_no_hold_publishes_nothing() {
     let mut redis = Redis::start().await;
     let job = test_support::calls::lock("job");
     redis.run(&job.release(request(1), UNBOUND, &owner(1))).await;

@@ -104,7 +104,7 @@ async fn a_proposal_is_stored_where_it_is_above_the_last_and_not_ahead_of_the_cl
 }
 
 #[tokio::test]
-async fn what_is_no_node_sends_nothing_of_it() {
+async fn a_plain_lock_sends_no_arguments_of_a_node() {
     let plain = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     assert_eq!(plain.args().len(), 8);
     assert_eq!(acquire(node(), None).args().len(), 8, "without a proposal it is a plain lock");
@@ -226,7 +226,7 @@ async fn run_keeping(redis: &Redis, call: &ScriptCall, kept_ms: u64) {
 }
 
 #[tokio::test]
-async fn what_is_not_held_is_not_raised() {
+async fn the_token_of_a_lost_hold_is_not_raised() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
     let granted = pair.call(&acquire(node(), None), "acquire").await;

@@ -189,7 +189,7 @@ impl Writes {
         let number = run.keys.last()?.rsplit(':').next()?;
         let done = self.record_execution(sim, number);
         let not_held =
-            (!existed).then(|| format!("I3 script {number} runs for somebody who holds nothing"));
+            (!existed).then(|| format!("I3 script {number} runs for a client that holds nothing"));
         not_held.or_else(|| done.filter(|_| keeps_records(node)))
     }
 

@@ -99,7 +99,7 @@ impl Sim {
         }
         let stopped = self.hosts.borrow().iter().any(|host| host.is_dead);
         if self.is_busy() {
-            return self.fail(|| "I7 somebody waits for ever".into());
+            return self.fail(|| "I7 a client waits for ever".into());
         }
         if self.open.get() > 0 && !stopped {
             let open = self.open.get();

@@ -20,6 +20,7 @@ pub mod fault_proxy;
 pub mod faults;
 pub mod full_objects;
 pub mod history;
+pub mod machines;
 pub mod pubsub_capture;
 pub mod random;
 pub mod redis;

@@ -31,12 +31,12 @@ struct Counts {
 
 const MOST: [(&str, Counts); 9] = [
     (".", Counts { vague_words: 1, wide_comments: 0 }),
-    ("docs", Counts { vague_words: 7, wide_comments: 0 }),
-    ("gateway", Counts { vague_words: 10, wide_comments: 0 }),
+    ("docs", Counts { vague_words: 2, wide_comments: 0 }),
+    ("gateway", Counts { vague_words: 0, wide_comments: 0 }),
     ("pkg", Counts { vague_words: 0, wide_comments: 0 }),
     ("proto", Counts { vague_words: 0, wide_comments: 0 }),
-    ("src", Counts { vague_words: 2, wide_comments: 0 }),
-    ("tests", Counts { vague_words: 86, wide_comments: 4 }),
+    ("src", Counts { vague_words: 0, wide_comments: 0 }),
+    ("tests", Counts { vague_words: 1, wide_comments: 0 }),
     ("www", Counts { vague_words: 13, wide_comments: 0 }),
     ("xtask", Counts { vague_words: 0, wide_comments: 0 }),
 ];

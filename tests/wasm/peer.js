@@ -60,7 +60,7 @@ return async (input, init) => {
   // What is asked through a Request object is the same.
   const { method, headers, body, redirect, signal } = input instanceof Request ? { ...plain(input), body: await input.text() } : init;
   const url = new URL(typeof input === "string" ? input : input.url);
-  if (url.hostname === "nobody.example") throw new TypeError("fetch failed");
+  if (url.hostname === "unreachable.example") throw new TypeError("fetch failed");
   const path = url.pathname.slice(1);
   const [kind, rest] = [path.split("/", 1)[0], path.slice(path.indexOf("/") + 1)];
   if (kind !== "count" && kind !== "forget") add(path);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-use super::support::{NOBODY, PEER, gateway, peer};
+use super::support::{PEER, UNREACHABLE, gateway, peer};
 
 fn request(url: &str, path: &str) -> Request {
     Request {
@@ -54,7 +54,7 @@ async fn answers_of_any_kind_are_told_apart() {
     for place in ["before", "body"] {
         assert_eq!(send(&format!("/broken/{place}")).await.unwrap_err(), FailureKind::Broken);
     }
-    let nowhere = Reqwest::new().send(request(NOBODY, "/")).await;
+    let nowhere = Reqwest::new().send(request(UNREACHABLE, "/")).await;
     assert_eq!(nowhere.unwrap_err(), FailureKind::Broken);
 }
 

@@ -4,12 +4,16 @@ use edgelatch::host::JsHost;
 use edgelatch::transport::HostFetch;
 use wasm_bindgen_test::wasm_bindgen_test;
 
-use super::support::{NOBODY, PEER, peer};
+use super::support::{PEER, UNREACHABLE, peer};
 use crate::{host_suite as host, transport_suite as transport};
 
 /// `fetch` does not tell how far it came, and adds nothing that a fetch function would see.
-const AROUND: transport::Surroundings<'_> =
-    transport::Surroundings { peer: PEER, nobody: NOBODY, tells_unsent: false, adds: &[] };
+const AROUND: transport::Surroundings<'_> = transport::Surroundings {
+    peer: PEER,
+    unreachable: UNREACHABLE,
+    tells_unsent: false,
+    adds: &[],
+};
 
 #[wasm_bindgen_test]
 async fn a_fetch_function_is_a_transport() {

@@ -10,8 +10,8 @@ extern "C" {
 
 /// The address of the peer, which only its fetch function knows.
 pub(super) const PEER: &str = "https://peer.example";
-/// An address where nobody listens.
-pub(super) const NOBODY: &str = "https://nobody.example";
+/// An address without a server.
+pub(super) const UNREACHABLE: &str = "https://unreachable.example";
 
 /// The peer of the transport's suite. `shown`: a redirection is seen as it is, as in Node, and not
 /// hidden, as in browsers.

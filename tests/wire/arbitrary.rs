@@ -112,7 +112,7 @@ proptest! {
 
     /// S15, S16, S49, S58.
     #[test]
-    fn whatever_comes_back_is_no_reply_without_the_echo(
+    fn an_arbitrary_body_without_the_echo_is_no_reply(
         answers in proptest::collection::vec((100..1000_u16, body()), 4),
         key_locking in proptest::sample::select(vec!["on", "off"]),
         asked_for in proptest::sample::select(vec![json!({}), json!({ "replicas": 1 })]),

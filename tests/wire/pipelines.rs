@@ -123,7 +123,7 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
 }
 
 #[test]
-fn who_may_share_a_request() {
+fn calls_that_may_share_a_request() {
     let [inspect, ..] = three();
     let own = OwnScript::new("return 1", vec![], vec![]).unwrap();
     let eval = calls::lock("job").0.eval(calls::owner(1), calls::token(7), &own).unwrap();
@@ -136,7 +136,7 @@ fn who_may_share_a_request() {
 }
 
 #[test]
-fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_known() {
+fn a_transport_error_applies_to_each_call_and_may_count_against_pipelines() {
     for (kind, doubts) in [
         (FailureKind::NotSent, false),
         (FailureKind::Broken, true),
@@ -163,7 +163,7 @@ fn what_the_transport_says_is_the_same_for_each_and_a_doubt_where_nothing_is_kno
 }
 
 #[test]
-fn what_fails_twice_is_not_tried_a_third_time() {
+fn pipelines_that_fail_twice_are_not_tried_a_third_time() {
     let mut capabilities = GatewayCapabilities::default();
     capabilities.unanswered();
     // Other requests that were in flight at the same time do not count again.
@@ -180,7 +180,7 @@ proptest! {
 
     /// S17.
     #[test]
-    fn whatever_comes_back_there_is_an_answer_for_each_or_the_same_for_all(
+    fn an_arbitrary_body_gives_each_call_a_reply_or_all_the_same_error(
         status in 100..1000_u16,
         body in "[\\[\\]{}\":,a-z0-9 \\\\-]{0,60}",
         count in 2..5_usize,

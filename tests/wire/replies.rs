@@ -104,7 +104,7 @@ fn bytes_that_are_no_text_are_no_reply() {
 }
 
 #[test]
-fn what_the_transport_says_is_passed_on() {
+fn the_error_of_the_transport_is_passed_on() {
     for kind in [
         FailureKind::NotSent,
         FailureKind::Broken,

@@ -119,7 +119,7 @@ fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
 
 /// S75, S77.
 #[test]
-fn what_is_not_of_this_channel_is_not_heard() {
+fn a_message_of_another_channel_is_ignored() {
     let wanted = ["subscribed", "message", "message", "message"];
     let topic = lock(Publish::Plain);
     assert_eq!(hear(frames(&upstash(), &topic), &[LINES.as_bytes()]), wanted);
@@ -164,7 +164,7 @@ proptest! {
 
     /// S77.
     #[test]
-    fn whatever_comes_is_borne(
+    fn arbitrary_bytes_of_a_stream_cause_no_panic(
         pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..50),
         lines in any::<bool>(),
     ) {

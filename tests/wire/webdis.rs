@@ -84,7 +84,7 @@ fn every_conversation_ends_as_its_vector_says() {
 }
 
 #[test]
-fn what_it_has_no_words_for_is_refused_before_anything_is_sent() {
+fn a_call_that_the_dialect_cannot_express_is_rejected_before_it_is_sent() {
     let lock = calls::lock("job").0;
     let with_zero = OwnScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
     let zero_inside = OwnScript::new("return '\0'", vec![], vec![]).unwrap();

@@ -210,7 +210,7 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
 
 /// M2 for queues: the attacker of `attacker/` found an abandoned queue without an expiry.
 #[tokio::test]
-async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
+async fn m2_the_queue_of_a_fair_lock_ends_with_its_last_waiter() {
     let mut scene = Scene::new().await;
     let keys = ["queue", "timeout"].map(|key| format!("redisson_lock_{key}:{{app:held}}"));
     let ours = ["beat", "seat", "watch"].map(|key| format!("el:{{app:held}}:{key}"));
@@ -232,7 +232,7 @@ async fn m2_the_queue_of_a_fair_lock_ends_when_nobody_waits() {
 /// `chunked, chunked` as chunks, so the gateway executed the bytes behind the last chunk as a
 /// request. The attacker of `http_attacker/` found it.
 #[tokio::test]
-async fn what_stands_behind_an_ambiguous_request_is_no_request() {
+async fn bytes_after_an_ambiguous_request_are_not_read_as_a_request() {
     let env = TestEnv::new().await;
     let head = |length: usize, more: &str| {
         let common = format!("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n");

@@ -181,7 +181,7 @@ async fn m4_streams_of_one_client_leave_room_for_the_others() {
 /// Clients at one address share its limits, however many tokens they have. With trusted proxies the
 /// address is that of `X-Forwarded-For`.
 #[tokio::test]
-async fn clients_at_one_address_share_what_an_address_has() {
+async fn clients_at_one_address_share_the_limits_of_the_address() {
     let set = |config: &mut Config| (config.client_streams, config.address_clients) = (1, ONE);
     let direct = start_env(|config| set(config)).await;
     let behind_a_proxy = start_env(|config| {

@@ -116,7 +116,7 @@ async fn bytes_that_are_no_text_survive_in_base64_only() {
 }
 
 #[tokio::test]
-async fn what_would_reach_into_other_requests_is_refused() {
+async fn a_command_with_effects_on_other_requests_is_refused() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for command in [
         r#"["BLPOP","k",0]"#,

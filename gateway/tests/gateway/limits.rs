@@ -48,7 +48,7 @@ async fn a_body_beyond_the_limit_is_refused() {
 /// A fixed bug: the connection of a client that sent more than the gateway read was reset, and the
 /// client lost the response.
 #[tokio::test]
-async fn whoever_sends_too_much_is_told_so_and_may_go_on() {
+async fn a_client_can_send_all_of_a_too_large_body_and_receives_the_error() {
     let env = TestEnv::with(|config| config.body_limit = 2 << 20).await;
     let mut stream = TcpStream::connect(env.gateway.address()).await.unwrap();
     let head = |headers: &str| {
@@ -100,7 +100,7 @@ async fn a_body_that_does_not_arrive_frees_its_connection() {
 }
 
 #[tokio::test]
-async fn a_command_that_waits_keeps_nobody_else_waiting() {
+async fn a_blocking_command_does_not_delay_other_clients() {
     let TestEnv { client, redis, gateway: _gateway } = TestEnv::new().await;
     let waiting = tokio::spawn({
         let client = client.clone();
@@ -158,7 +158,7 @@ async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
 }
 
 #[tokio::test]
-async fn what_deletes_everything_is_refused_until_it_is_allowed() {
+async fn a_command_that_deletes_all_data_is_refused_until_it_is_allowed() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     client.command(r#"["SET","k","v"]"#).await;
     for (path, body) in [

@@ -106,7 +106,7 @@ async fn other_paths_keep_their_meaning() {
 }
 
 #[tokio::test]
-async fn what_is_refused_in_a_body_is_refused_in_an_address() {
+async fn a_command_that_is_refused_in_a_body_is_refused_in_an_address() {
     let TestEnv { client, gateway: _gateway, redis: _redis } =
         TestEnv::with(|config| config.body_limit = 64).await;
     assert_eq!(get(&client, "/set/k/v").await, ok(OK));

@@ -88,7 +88,7 @@ async fn a_transaction_that_redis_did_not_begin_may_have_been_executed() {
 }
 
 #[tokio::test]
-async fn nobody_gets_between_the_commands_of_a_transaction() {
+async fn no_other_command_runs_inside_a_transaction() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let transactions = join_all(
         (0..100).map(|_| client.post("/multi-exec", r#"[["INCR","n"],["INCR","n"],["INCR","n"]]"#)),

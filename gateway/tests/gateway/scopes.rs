@@ -134,7 +134,7 @@ async fn every_other_token_is_refused() {
         signed(r#"{"alg":"HS256","crit":["b64"],"b64":false}"#, &claims().to_string(), KEY),
         signed(HEADER, &twice_exp, KEY),
         signed(HEADER, "", KEY),
-        with("aud", json!("somebody else")),
+        with("aud", json!("another gateway")),
         with("note", json!("x".repeat(4096))),
         "..".to_owned(),
         "a.b.c".to_owned(),

@@ -56,7 +56,7 @@ fn head(rest: &str) -> String {
 }
 
 #[tokio::test]
-async fn whoever_sends_no_head_in_time_is_hung_up_on() {
+async fn a_connection_without_a_request_head_in_time_is_closed() {
     let env = TestEnv::with(|config| config.idle_time = SHORT).await;
     let address = env.gateway.address();
     // A client that sends nothing, one that stops, one that sends an endless head, and one that is

@@ -46,7 +46,7 @@ impl TestEnv for Watched {
 
 /// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_lost_master_had_told_no_replica_is_lost_tokens_rise_and_the_older_are_told() {
+async fn a_lost_master_loses_unreplicated_writes_tokens_rise_and_holders_are_notified() {
     rounds(Watched::new, async |env, load| {
         let from = load.now();
         env.link.stall();

@@ -330,7 +330,7 @@ mod tests {
         let told = |seconds| told(seconds).map(|(place, at)| bench.poll(place, at)).collect();
         let first: Vec<_> = told(0);
         assert_eq!(first, [Some("listening"), Some("hearing"), Some("hearing")]);
-        assert_eq!(bench.poll(1, 50), Some("open"), "nobody is told that it is closed");
+        assert_eq!(bench.poll(1, 50), Some("open"), "no waiter learns that it is closed");
         bench.opened(50, &[SUBSCRIBED]);
         let again: Vec<_> = told(50);
         assert_eq!(again, [Some("listening"), Some("hearing"), Some("hearing")]);
@@ -389,6 +389,6 @@ mod tests {
         assert_eq!(bench.poll(first, 5), Some("notified"));
         assert_eq!(joins(WakePolicy::All, 4, 6), Some("listening"), "asked before the message");
         assert_eq!(joins(WakePolicy::Permits(1), 4, 6), Some("listening"));
-        assert_eq!(joins(WakePolicy::One, 4, 6), Some("hearing"), "somebody else was told");
+        assert_eq!(joins(WakePolicy::One, 4, 6), Some("hearing"), "another waiter was notified");
     }
 }

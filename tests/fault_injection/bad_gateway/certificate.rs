@@ -79,7 +79,7 @@ async fn answer(
 
 /// S51.
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_ends_it_before_anything_is_told() {
+async fn an_untrusted_certificate_ends_a_connection_before_a_request_is_sent() {
     let impostor = Impostor::start().await;
     let client = impostor.client(Reqwest::new());
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();

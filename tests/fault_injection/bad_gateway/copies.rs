@@ -15,7 +15,7 @@ use test_support::test_env::TestEnv;
 
 /// S4, S18.
 #[tokio::test]
-async fn what_arrives_twice_is_done_once() {
+async fn a_request_that_arrives_twice_is_executed_once() {
     let env = TestEnv::with(|_| Fault::twice()).await;
     let lock = env.client_with_long_attempts().lock("job").unwrap();
     for _ in 0..3 {

@@ -13,7 +13,7 @@ use test_support::test_env::until;
 
 /// S1, S3, S4, S48, S49, S51.
 #[tokio::test]
-async fn what_is_tried_is_held_or_nothing_is() {
+async fn a_try_ends_with_a_hold_or_with_nothing_held() {
     each_cell("try", |_, _, _| true, tried).await;
 }
 
@@ -49,7 +49,7 @@ async fn tried(cell: Cell) {
 
 /// S1, S3, S4, S48.
 #[tokio::test]
-async fn what_is_waited_for_is_got_when_its_holder_goes() {
+async fn a_waiter_is_granted_when_the_holder_releases() {
     // Faults that no retry survives are tested with a try: a longer wait would not help.
     each_cell("wait", |_, action, times| action.is_survived(times), waited_for).await;
 }
@@ -72,7 +72,7 @@ async fn waited_for(cell: Cell) {
 
 /// S81.
 #[tokio::test]
-async fn what_is_given_up_is_not_held() {
+async fn a_cancelled_acquisition_holds_nothing() {
     each_cell("give up", |_, _, _| true, given_up).await;
 }
 
@@ -88,7 +88,7 @@ async fn given_up(cell: Cell) {
         }
         Err(Error { kind: AcquireError::Refused(_), .. }) if cell.action.class == Class::No => {}
         Err(error) => assert_eq!(error, AcquireError::Cancelled { held_at_most: None }),
-        Ok(_) => panic!("granted, and nobody heard of it"),
+        Ok(_) => panic!("granted without a reply"),
     }
     cell.heal().await;
     cell.assert_free().await;

@@ -120,7 +120,7 @@ impl Object {
     pub(crate) async fn assert_free(self, clients: &[NativeClient], name: &str) {
         for rival in self.rivals(clients, name) {
             let lease = rival.try_acquire().await.unwrap();
-            let lease = lease.unwrap_or_else(|| panic!("{self:?}: somebody is left"));
+            let lease = lease.unwrap_or_else(|| panic!("{self:?}: a hold is left"));
             assert_eq!(lease.release().await, Ok(Released::Released), "{self:?}");
         }
     }

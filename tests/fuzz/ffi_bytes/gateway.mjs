@@ -36,7 +36,7 @@ export class Gateway {
 
   fetch = (url, { body }) => {
     const choices = this.#choices;
-    if (choices.left <= 0) return Promise.reject(new TypeError("nobody answers"));
+    if (choices.left <= 0) return Promise.reject(new TypeError("no gateway answers"));
     if (url.includes("subscribe/")) return this.#stream(url);
     const kind = choices.byte() % 16;
     if (kind === 0) throw new TypeError("thrown on purpose");

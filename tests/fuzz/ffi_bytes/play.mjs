@@ -73,7 +73,7 @@ async function behind(told) {
       });
       const answer = await outcome(asked, told, `call ${what}`);
       if (answer instanceof Handle) {
-        ok(gateway.hasGranted, "nobody has granted a lease");
+        ok(gateway.hasGranted, "the gateway has granted no lease");
         things.push(answer);
       }
     }
@@ -93,7 +93,7 @@ async function before(told) {
       return typeof member === "function" ? member.apply(of, values) : member;
     });
     const answer = made instanceof Promise ? await outcome(made, told, name) : made;
-    if (name === "acquire" && answer !== undefined) ok(gateway.hasGranted, "nobody has granted a lease");
+    if (name === "acquire" && answer !== undefined) ok(gateway.hasGranted, "the gateway has granted no lease");
     const parts = answer?.read && answer.write ? [answer.read, answer.write] : [answer];
     things.push(...parts.filter((part) => members(part).some((name) => ["acquire", "release", "set", "countDown"].includes(name))));
   }

@@ -53,7 +53,7 @@ mod tests {
     use crate::{TARGETS, target};
 
     #[test]
-    fn what_is_known_passes_every_target() {
+    fn known_inputs_pass_every_target() {
         for target in &TARGETS {
             let known = target.known_inputs();
             assert!(!known.is_empty(), "{} begins with nothing", target.name);
@@ -63,7 +63,7 @@ mod tests {
 
     // Slow: ten targets get every prefix of each of their first 50 known inputs.
     #[test]
-    fn whatever_is_cut_off_passes_every_target() {
+    fn truncated_inputs_pass_every_target() {
         for target in &TARGETS {
             let known = target.known_inputs();
             let inputs = known.iter().take(50).filter(|input| input.len() < 1000);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_is_in_a_folder_of_its_target() {
+    fn each_regression_input_is_in_the_folder_of_its_target() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let name = entry.unwrap().file_name().into_string().unwrap();

@@ -37,7 +37,7 @@ async fn a_master_of_a_cluster_that_hands_over_loses_nothing() {
 
 /// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
+async fn a_write_that_a_lost_cluster_master_did_not_replicate_is_reported_as_lost() {
     // 30 s: no node that runs is voted out, however busy the machine is.
     let mut cluster = block_in_place(|| Cluster::start(Duration::from_secs(30)));
     let env = TestEnv::new(cluster.url()).await;
@@ -74,7 +74,7 @@ async fn what_a_lost_master_of_a_cluster_had_told_nobody_is_told_as_lost() {
 
 /// S63.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_lost_master_under_sentinels_had_told_nobody_is_told_as_lost() {
+async fn a_write_that_a_lost_master_under_sentinels_did_not_replicate_is_reported_as_lost() {
     let mut sentinels = block_in_place(Sentinels::start);
     // No master that runs is voted out, however busy the machine is.
     sentinels.set_patience(PATIENCE);

@@ -34,7 +34,7 @@ fn spelt(prefix: &str, name: &str, always_braced: bool) -> String {
 }
 
 #[test]
-fn what_redisson_cannot_place_is_refused_and_what_is_accepted_lies_in_one_slot() {
+fn names_that_redisson_rejects_are_refused_and_accepted_ones_lie_in_one_slot() {
     let cluster = Cluster::shared();
     for (name, [lock, read, _]) in TABLE {
         let placed = |key: &str| cluster.slot(key) == cluster.slot(name);

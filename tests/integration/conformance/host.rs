@@ -11,7 +11,7 @@ use edgelatch::host::Host;
 pub(crate) async fn check(host: &impl Host, pass: impl Fn(Duration)) {
     now_never_goes_back(host, &pass);
     a_deadline_that_is_reached_is_not_waited_for(host, &pass).await;
-    whoever_sleeps_again_reaches_the_deadline(host, &pass).await;
+    repeated_sleeps_reach_the_deadline(host, &pass).await;
     two_sleep_at_a_time(host, &pass).await;
     a_far_deadline_does_not_come_at_once(host).await;
     entropy_differs(host);
@@ -35,7 +35,7 @@ async fn a_deadline_that_is_reached_is_not_waited_for(host: &impl Host, pass: &i
 }
 
 /// A sleep may end early, but time must advance.
-async fn whoever_sleeps_again_reaches_the_deadline(host: &impl Host, pass: &impl Fn(Duration)) {
+async fn repeated_sleeps_reach_the_deadline(host: &impl Host, pass: &impl Fn(Duration)) {
     let deadline = host.now() + Duration::from_millis(40);
     let mut sleeps = 0;
     while !host.now().has_reached(deadline) {

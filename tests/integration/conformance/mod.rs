@@ -16,7 +16,7 @@ async fn reqwest_is_a_transport() {
     let peer = Peer::start().await;
     let surroundings = Surroundings {
         peer: &peer.url(),
-        nobody: &Peer::nobody().await,
+        unreachable: &Peer::unreachable_address().await,
         tells_unsent: true,
         adds: &["accept", "content-length", "host"],
     };
@@ -29,7 +29,7 @@ async fn a_client_of_one_s_own_is_a_transport_too() {
     let peer = Peer::start().await;
     let surroundings = Surroundings {
         peer: &peer.url(),
-        nobody: &Peer::nobody().await,
+        unreachable: &Peer::unreachable_address().await,
         tells_unsent: true,
         adds: &["accept", "content-length", "host", "user-agent"],
     };

@@ -34,7 +34,7 @@ impl Peer {
     }
 
     /// An address without a listener.
-    pub(crate) async fn nobody() -> String {
+    pub(crate) async fn unreachable_address() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }

@@ -15,7 +15,7 @@ pub(crate) struct Surroundings<'a> {
     /// The address of the peer.
     pub(crate) peer: &'a str,
     /// An address without a listener.
-    pub(crate) nobody: &'a str,
+    pub(crate) unreachable: &'a str,
     /// Whether the runtime distinguishes a request that did not leave from one that may have.
     pub(crate) tells_unsent: bool,
     /// Headers that the runtime adds, sorted; the client itself sends only two or three.
@@ -32,7 +32,7 @@ pub(crate) async fn check(transport: &impl Transport, around: &Surroundings<'_>)
     a_body_has_a_limit(transport, around).await;
     a_redirection_is_reported_and_not_followed(transport, around).await;
     a_connection_that_breaks_is_broken(transport, around).await;
-    nobody_listening_is_not_sent(transport, around).await;
+    a_refused_connection_is_reported_as_not_sent(transport, around).await;
     a_dropped_future_gives_the_request_up(transport, around).await;
     a_stream_is_asked_for_as_one_and_comes_to_its_end(transport, around).await;
     a_stream_that_is_redirected_or_refused_says_so(transport, around).await;
@@ -62,7 +62,7 @@ async fn a_stream_that_is_redirected_or_refused_says_so(
         assert_eq!(opened.map(|(head, _)| head.status), Ok(status));
     }
     let mut nowhere = request(around, "/mirror");
-    nowhere.url = around.nobody.into();
+    nowhere.url = around.unreachable.into();
     assert!(transport.open(nowhere).await.is_err());
 }
 
@@ -201,8 +201,11 @@ async fn a_connection_that_breaks_is_broken(transport: &impl Transport, around: 
 }
 
 /// S51.
-async fn nobody_listening_is_not_sent(transport: &impl Transport, around: &Surroundings<'_>) {
-    let nowhere = Request { url: format!("{}/", around.nobody), ..request(around, "/") };
+async fn a_refused_connection_is_reported_as_not_sent(
+    transport: &impl Transport,
+    around: &Surroundings<'_>,
+) {
+    let nowhere = Request { url: format!("{}/", around.unreachable), ..request(around, "/") };
     let wanted = if around.tells_unsent { FailureKind::NotSent } else { FailureKind::Broken };
     assert_eq!(transport.send(nowhere).await.unwrap_err(), wanted);
 }

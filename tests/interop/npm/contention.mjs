@@ -9,7 +9,7 @@ const CONTENDERS = 3;
 const MS = 1_000 * Number(process.env.EDGELATCH_INTEROP_SECONDS ?? 10);
 
 export const contention = {
-  async "both sides contend and nobody is inside twice"(world) {
+  async "both sides contend without two concurrent holders"(world) {
     const counter = `turns:${world.name}`;
     const turns = await contended(world, { take: "lock", give: { method: "unlock", args: [] }, most: 1, counter });
     assert.deepEqual(turns, Array.from(turns, (_, place) => place + 1), "no turn was counted twice");

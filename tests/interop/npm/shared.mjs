@@ -165,7 +165,7 @@ export const latch = {
     await waiting;
   },
 
-  async "both sides count down together and nobody is counted twice"({ java, other, ours }) {
+  async "both sides count down together and each count counts once"({ java, other, ours }) {
     await rounds(async () => {
       assert.equal(await ours.trySetCount(5), true);
       const theirs = [java, other()].flatMap((one) => [one.call("countDown"), one.call("await")]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
 use edgelatch_proto::machine::{
     AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, CallId, Endpoint, Entropy, Input,
-    Lease, LeaseState, Machine, MultiGrant, Output, QuorumLease, Release, ReleaseAll, Renewal,
+    Lease, LeaseState, Machine, MultiGrant, QuorumLease, Release, ReleaseAll, Renewal,
 };
 use edgelatch_proto::name::RequestId;
 use edgelatch_proto::protocol::reply::{Reply, ServerClock};
@@ -16,6 +16,7 @@ use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::AttemptTime;
 
 use super::plan::{Plan, Rule};
+use test_support::machines::poll_to_wait;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
@@ -329,14 +330,7 @@ fn drain<M: Machine>(
     now: Instant,
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
-    loop {
-        match machine.poll(now) {
-            Output::Call { call, to: Endpoint(place), script } => {
-                outbox.push((place, call, Arc::new(script)));
-            }
-            Output::Subscribe { .. } => {}
-            Output::Timeout { until, .. } => return Err(until),
-            Output::Done(outcome) => return Ok(outcome),
-        }
-    }
+    poll_to_wait(machine, now, |Endpoint(place), call, script| {
+        outbox.push((place, call, Arc::new(script)));
+    })
 }

@@ -64,7 +64,7 @@ fn a_try_of_two_parts_and_a_copy_of_any_request() {
 }
 
 #[test]
-fn two_that_wait_for_parts_of_which_they_share_one() {
+fn two_clients_wait_for_parts_with_one_in_common() {
     let first = waits(Plan { calls: [8, 2], ..ONCE });
     let world = World { times: &[0, 1], ..world([first, Plan { nodes: &[1, 2], ..first }]) };
     holds(world, |reached| vec![&reached.all_held, &reached.kept, &reached.undone]);
@@ -119,7 +119,7 @@ fn two_parts_that_are_renewed_and_a_copy_of_any_request() {
 }
 
 #[test]
-fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
+fn a_majority_is_renewed_while_another_client_holds_a_node() {
     let plan = Plan { calls: [3, 3], renewals: 3, ..VOTE };
     let other = Plan { nodes: &[1], calls: [1, 1], ..ONCE };
     let world = World { times: &[0, 10, 41], losses: 1, ..world([plan, other]) };
@@ -129,7 +129,7 @@ fn a_majority_that_is_renewed_while_a_node_is_somebody_elses() {
 }
 
 #[test]
-fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_most() {
+fn unconfirmed_parts_and_votes_are_held_until_a_lease_after_their_bound_at_most() {
     // A wait of 15 s that is cancelled at once: its bound is at 105 s.
     for plan in [ONCE, VOTE] {
         let plan = Plan { cancels: true, nodes: &plan.nodes[..1], calls: [4, 0], ..waits(plan) };
@@ -142,7 +142,7 @@ fn parts_and_votes_of_which_nobody_hears_are_held_a_lease_after_their_bound_at_m
 }
 
 #[test]
-fn without_latches_a_copy_of_what_was_undone_is_granted() {
+fn without_latches_a_copy_of_an_undone_acquisition_is_granted() {
     let world = World { copies: 1, latches: Latches::Off, times: &[0, 40], ..world([ONCE, ONCE]) };
     finds(world, world::OUTCOME_IS_TRUE);
 }

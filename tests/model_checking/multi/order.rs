@@ -32,7 +32,7 @@ struct Clients {
     rule: Rule,
     orders: Vec<Vec<u8>>,
     /// Whether a waiter may release the parts that it keeps, and go on without any.
-    waits: bool,
+    limits_kept_parts: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +68,10 @@ const fn bit(part: u8) -> Parts {
 }
 
 impl Clients {
-    fn graph(rule: Rule, orders: &[&[u8]], waits: bool) -> Graph<Action> {
+    fn graph(rule: Rule, orders: &[&[u8]], limits_kept_parts: bool) -> Graph<Action> {
         let orders = orders.iter().map(|order| order.to_vec()).collect();
         let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
-        let model = Self { rule, orders, waits };
+        let model = Self { rule, orders, limits_kept_parts };
         Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
     }
 
@@ -151,7 +151,7 @@ impl Model for Clients {
             match client.stage {
                 Stage::Waiting => {
                     actions.push(Action::AskAgain(number));
-                    if self.waits && client.holds != 0 {
+                    if self.limits_kept_parts && client.holds != 0 {
                         actions.push(Action::LosePatience(number));
                     }
                 }
@@ -204,7 +204,7 @@ const CASES: [&[&[u8]]; 5] = [
 ];
 
 #[test]
-fn whoever_waits_for_the_first_refused_alone_is_served() {
+fn a_client_that_waits_for_the_first_refused_part_alone_is_served() {
     for case in CASES {
         let graph = Clients::graph(Rule::AskFirst, case, false);
         println!("{case:?}: {} states", graph.count());
@@ -213,7 +213,7 @@ fn whoever_waits_for_the_first_refused_alone_is_served() {
 }
 
 #[test]
-fn whoever_holds_and_waits_in_an_order_of_its_own_gets_stuck() {
+fn clients_that_hold_parts_and_wait_in_different_orders_get_stuck() {
     let opposite: [[&[u8]; 2]; 2] = [[&[0, 1], &[1, 0]], [&[0, 1, 2], &[2, 1, 0]]];
     for case in &opposite {
         let graph = Clients::graph(Rule::HoldAndWait, case, false);
@@ -225,7 +225,7 @@ fn whoever_holds_and_waits_in_an_order_of_its_own_gets_stuck() {
 }
 
 #[test]
-fn whoever_lets_go_of_everything_may_do_so_for_ever() {
+fn clients_that_release_every_part_on_refusal_may_never_be_served() {
     for case in [CASES[0], CASES[1], CASES[2], CASES[4]] {
         let graph = Clients::graph(Rule::BackOff, case, false);
         let circle = graph.fair_circle();
@@ -236,7 +236,7 @@ fn whoever_lets_go_of_everything_may_do_so_for_ever() {
 }
 
 #[test]
-fn whoever_asks_for_all_the_rest_each_time_may_refuse_the_others_for_ever() {
+fn clients_that_retry_all_missing_parts_may_refuse_each_other_for_ever() {
     for case in &CASES[..3] {
         let graph = Clients::graph(Rule::AskAll, case, false);
         let circle = graph.fair_circle();
@@ -248,7 +248,7 @@ fn whoever_asks_for_all_the_rest_each_time_may_refuse_the_others_for_ever() {
 
 /// S94.
 #[test]
-fn those_who_see_different_orders_get_stuck_unless_they_lose_patience() {
+fn clients_with_different_orders_get_stuck_without_a_limit_on_kept_parts() {
     let orders: [&[u8]; 2] = [&[0, 1], &[1, 0]];
     let endless = Clients::graph(Rule::AskFirst, &orders, false);
     println!("{} of {} states stuck", endless.stuck(), endless.count());
@@ -258,7 +258,7 @@ fn those_who_see_different_orders_get_stuck_unless_they_lose_patience() {
 
 // Slow: the largest of the five graphs has about 200,000 states.
 #[test]
-fn patience_harms_nobody_who_sees_the_same_order() {
+fn a_limit_on_kept_parts_is_safe_for_clients_with_one_order() {
     for case in CASES {
         let graph = Clients::graph(Rule::AskFirst, case, true);
         println!("{case:?}: {} states", graph.count());

@@ -294,7 +294,7 @@ fn simulate(rule: Rule, faults: Faults, schedules: u64) -> Coverage {
 }
 
 #[test]
-fn all_are_served_where_nothing_goes_wrong() {
+fn every_client_is_served_without_faults() {
     for rule in [Rule::All, Rule::Majority] {
         let coverage = simulate(rule, NONE, 500);
         assert_eq!(
@@ -306,7 +306,7 @@ fn all_are_served_where_nothing_goes_wrong() {
 
 /// S94.
 #[test]
-fn parts_exclude_whatever_is_lost_doubled_or_late() {
+fn parts_exclude_despite_lost_duplicated_and_late_messages() {
     let coverage = simulate(Rule::All, MANY, 1_000);
     assert!(
         coverage.grants > 5_000
@@ -317,7 +317,7 @@ fn parts_exclude_whatever_is_lost_doubled_or_late() {
 }
 
 #[test]
-fn majorities_exclude_whatever_is_lost_doubled_or_late() {
+fn majorities_exclude_despite_lost_duplicated_and_late_messages() {
     let coverage = simulate(Rule::Majority, MANY, 1_000);
     assert!(
         coverage.grants > 5_000

@@ -169,7 +169,7 @@ impl Model for Clients {
 }
 
 #[test]
-fn whoever_waits_for_the_lowest_node_alone_is_served() {
+fn a_client_that_waits_for_the_lowest_node_alone_is_served() {
     // In the last two cases the lowest node does not reply: to both clients, then to one of them.
     let cases: [(u8, &[Nodes]); 5] =
         [(3, &[0, 0]), (3, &[0, 0, 0]), (5, &[0, 0]), (3, &[1, 1]), (3, &[1, 0])];

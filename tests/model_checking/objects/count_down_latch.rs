@@ -38,20 +38,20 @@ fn a_count_on_an_open_latch_that_is_closed_anew() {
 }
 
 #[test]
-fn who_waits_goes_on_when_it_is_open() {
+fn a_wait_ends_when_the_latch_is_open() {
     let world = latch([Plan { requests: 2, ..COUNTS }, waits(AWAITS, 5)], Some(1));
     let properties = properties::of_latch_waits;
     holds(World { times: &[0, 6], properties, ..world }, &[Done, Open]);
 }
 
 #[test]
-fn a_no_that_is_not_recorded_is_done_after_all() {
+fn a_refusal_that_is_not_recorded_is_executed_after_all() {
     let world = latch([COUNTS, CLOSES], None);
     finds(World { without: Some(rules::RECORDED), ..world }, properties::REPORTED_ONCE);
 }
 
 #[test]
-fn with_a_bound_that_moves_a_count_is_made_that_was_called_off() {
+fn with_a_bound_that_moves_a_cancelled_count_is_executed() {
     // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
     let world = World { copies: 0, in_flight: 4, ..latch([COUNTS], Some(2)) };
     finds(World { moving_bound: Some(70), ..world }, properties::REPORTED_ONCE);

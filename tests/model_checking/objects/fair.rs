@@ -28,7 +28,7 @@ fn queue() -> World {
 }
 
 #[test]
-fn two_who_wait_and_one_of_whom_may_be_silent() {
+fn two_waiters_one_of_which_may_fall_silent() {
     let world = World { in_flight: 1, times: &[0, 4, 12, 18], ..queue() };
     let vacuous = &[
         properties::HELD_AT_MOST,
@@ -41,13 +41,13 @@ fn two_who_wait_and_one_of_whom_may_be_silent() {
 }
 
 #[test]
-fn without_send_numbers_a_copy_of_a_poll_acts() {
+fn without_send_numbers_a_copy_of_a_poll_has_an_effect() {
     let world = World { off: Some(Rule::SendNumber), copies: 1, ..queue() };
     finds(world, properties::COPY);
 }
 
 #[test]
-fn without_its_seat_who_was_silent_is_overtaken() {
+fn without_its_place_a_silent_waiter_is_overtaken() {
     finds(World { off: Some(Rule::Seat), ..queue() }, properties::ORDER);
 }
 
@@ -66,7 +66,7 @@ fn without_the_latch_of_a_grant_an_owner_is_granted_twice() {
 }
 
 #[test]
-fn a_takeover_without_its_tombstone_leaves_a_ghost() {
+fn a_takeover_without_its_tombstone_leaves_a_hold() {
     let world = fair([STAYS]);
     let world = World { off: Some(Rule::HandOverTombstone), copies: 1, ..world };
     finds(
@@ -76,13 +76,13 @@ fn a_takeover_without_its_tombstone_leaves_a_ghost() {
 }
 
 #[test]
-fn a_takeover_without_the_seat_loses_its_turn() {
+fn a_takeover_without_the_place_loses_its_order() {
     let world = World { off: Some(Rule::HandOverSeat), in_flight: 1, ..fair([STAYS, STAYS]) };
     finds(World { java_holds_for: Some(604), times: &[0, 601, 606], ..world }, properties::ORDER);
 }
 
 #[test]
-fn an_abandon_that_forgets_whom_it_was_to_take_over_leaves_a_ghost() {
+fn an_abandon_without_its_previous_owner_leaves_a_hold() {
     let leaves = Plan { cancels: true, ..STAYS };
     let world = World { off: Some(Rule::AbandonPrevious), ..fair([leaves]) };
     finds(
@@ -104,7 +104,7 @@ mod large {
     }
 
     #[test]
-    fn two_who_wait_and_a_copy_of_any_request() {
+    fn two_waiters_and_a_copy_of_any_request() {
         let world = World { copies: 1, in_flight: 1, times: &[0, 12, 18], ..queue() };
         holds(world, &[BothGranted, Queued, PassedOver, Restored, Stale, RefusedAsGone]);
     }
@@ -134,7 +134,7 @@ mod large {
     }
 
     #[test]
-    fn a_wait_that_goes_on_while_nobody_knows_what_became_of_it() {
+    fn a_wait_continues_while_the_outcome_of_an_attempt_is_unknown() {
         // The bound of its second owner is at 1291 s.
         let alone = World { java_holds_for: Some(595), breaks: 1, copies: 1, ..fair([STAYS]) };
         let world = || World { times: &[0, 590, 601, 691, 1291, 1329], ..alone.clone() };
@@ -148,7 +148,7 @@ mod large {
     }
 
     #[test]
-    fn what_a_wait_has_asked_for_under_two_owners_is_held_a_lease_after_the_later_end_at_most() {
+    fn a_wait_under_two_owners_is_held_until_a_lease_after_the_later_bound_at_most() {
         // The first owner's request has no bound, so the client allows ten minutes for it; the
         // second owner's bound is at 695 s.
         let wait_policy = waits(FAIR, 605).wait_policy;

@@ -19,13 +19,13 @@ fn without_latches_values_are_granted_again_after_their_end() {
 }
 
 #[test]
-fn a_release_that_does_not_look_whose_a_value_is_throws_its_holder_out() {
+fn a_release_that_ignores_the_owner_of_a_value_ends_another_s_hold() {
     let without = Some("a release leaves others' values alone");
     finds(World { without, ..world([SOME, OTHERS]) }, properties::CONTINUITY);
 }
 
 #[test]
-fn a_repeat_that_does_not_need_all_values_is_told_of_what_somebody_else_holds() {
+fn a_repeat_that_needs_some_values_returns_those_that_another_owner_holds() {
     let without = Some("a repeat needs all values");
     let world = world([waits(SOME, 20), OTHERS]);
     finds(World { without, times: &[0, 20, 40], ..world }, properties::EXCLUSION);

@@ -26,7 +26,7 @@ mod large {
 
     /// S6.
     #[test]
-    fn without_the_latch_an_owner_is_granted_again_after_somebody_else() {
+    fn without_the_latch_an_owner_is_granted_again_after_another_owner() {
         let world = World {
             latches: Latches::Off,
             copies: 1,
@@ -37,7 +37,7 @@ mod large {
     }
 
     #[test]
-    fn with_a_tombstone_that_is_not_prolonged_what_was_told_does_not_stay_true() {
+    fn without_a_prolonged_tombstone_a_client_s_result_becomes_untrue() {
         finds(first_of_all(Latches::Brief), properties::OUTCOME_IS_TRUE);
     }
 }

@@ -75,7 +75,7 @@ fn a_read_that_the_release_does_not_name_keeps_the_token_of_a_write_that_ended()
 }
 
 #[test]
-fn a_read_that_does_not_hear_of_the_end_of_its_write_reads_as_if_inside_it() {
+fn a_read_without_the_end_of_its_write_keeps_the_token_of_a_nested_read() {
     let world = World { times: &[0], ..sides([AROUND, INSIDE]) };
     finds(World { without: Some(TOKEN_HANDOVER), ..world }, properties::HEARD);
 }

@@ -27,7 +27,7 @@ fn counted(plans: impl Into<Vec<Plan>>, permits: i64) -> World {
 }
 
 #[test]
-fn without_latches_a_copy_of_what_was_given_back_is_granted() {
+fn without_latches_a_copy_of_a_released_acquisition_of_permits_is_granted() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], 2);
         finds(World { latches: Latches::Off, copies: 1, ..world }, properties::NOTHING_AFTER_END);
@@ -56,7 +56,7 @@ fn with_a_bound_that_moves_a_permit_is_taken_twice() {
 }
 
 #[test]
-fn with_a_bound_that_moves_permits_are_added_that_were_called_off() {
+fn with_a_bound_that_moves_a_cancelled_addition_of_permits_is_executed() {
     // Redis remembers the cancel for 66 s; the request may be executed for 70 s.
     let world = counted([Plan { is_active: false, ..ONE }, ADDS], 1);
     let properties = of_changing_permits;
@@ -72,7 +72,7 @@ fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
 }
 
 #[test]
-fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
+fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for plan in [ONE, BATCH] {
         let world = counted([waits(plan, 20), plan], plan.operation.permits().unwrap());
         let (without, times) = (Some(rules::REPEAT_EXTENDS), &[0, 20, 40]);
@@ -89,7 +89,7 @@ fn giving_back_what_is_not_held_makes_permits() {
 }
 
 #[test]
-fn what_runs_out_without_being_given_back_is_gone() {
+fn without_eviction_an_expired_permit_is_lost() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], plan.operation.permits().unwrap());
         finds(World { without: Some(rules::EVICTED), ..world }, properties::COUNTED);
@@ -101,7 +101,7 @@ mod large {
     use super::*;
 
     #[test]
-    fn one_permit_and_two_who_hold_it_until_they_give_it_back() {
+    fn one_permit_and_two_clients_with_endless_holds() {
         let world = counted([ENDLESS, waits(ENDLESS, 20)], 1);
         holds(
             World { copies: 1, in_flight: 1, times: &[0, 20, 110, 120], ..world },
@@ -125,7 +125,7 @@ mod large {
     }
 
     #[test]
-    fn one_permit_and_two_who_hold_it_for_a_time() {
+    fn one_permit_and_two_clients_with_leases() {
         let world = counted([ONE, waits(ONE, 20)], 1);
         holds(
             World { copies: 1, times: &[0, 20, 40], ..world },
@@ -157,7 +157,7 @@ mod large {
     }
 
     #[test]
-    fn permits_that_are_added_once_while_somebody_wants_one() {
+    fn permits_are_added_once_while_a_client_acquires_one() {
         let world = counted([ONE, ADDS], 0);
         let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::TOKENS];
         holds(

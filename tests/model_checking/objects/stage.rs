@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, Output, OutstandingBound, Release,
-    Released, Renew, Renewal, Renewed,
+    Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, OutstandingBound, Release, Released,
+    Renew, Renewal, Renewed,
 };
 use edgelatch_proto::name::FencingToken;
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
+use test_support::machines::poll_to_wait;
 
 /// Which machine of a client a call belongs to: each numbers its calls by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -188,12 +189,5 @@ fn drain<M: Machine>(
     now: Instant,
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
-    loop {
-        match machine.poll(now) {
-            Output::Call { call, script, .. } => outbox.push((kind, call, Arc::new(script))),
-            Output::Subscribe { .. } => {}
-            Output::Timeout { until, .. } => return Err(until),
-            Output::Done(outcome) => return Ok(outcome),
-        }
-    }
+    poll_to_wait(machine, now, |_, call, script| outbox.push((kind, call, Arc::new(script))))
 }

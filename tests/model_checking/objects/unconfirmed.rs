@@ -41,7 +41,7 @@ fn unconfirmed(plan: Plan, times: &'static [u64]) -> World {
 }
 
 #[test]
-fn without_rule_c3_nothing_can_be_told_of_what_has_no_bound() {
+fn without_rule_c3_a_request_without_a_bound_outlasts_its_reported_end() {
     let plan = Plan { knows_clock: false, ..waits(PLAN, 20) };
     let world = unconfirmed(plan, &[0, 1, 640]);
     finds(World { delivery_limit: DeliveryLimit::Late, ..world }, properties::HELD_AT_MOST);
@@ -53,7 +53,7 @@ mod large {
 
     /// S2.
     #[test]
-    fn what_was_asked_for_during_a_wait_is_held_a_lease_after_its_bound_at_most() {
+    fn an_attempt_of_a_wait_is_held_until_a_lease_after_its_bound_at_most() {
         // The bound is at 110 s. The allowance for Java's clocks adds 2 s.
         for kind in KINDS {
             let world = || unconfirmed(waits(plan_for(kind), 20), &[0, 1, 110, 125, 139, 144]);
@@ -63,7 +63,7 @@ mod large {
     }
 
     #[test]
-    fn what_was_asked_for_without_an_end_is_held_a_lease_after_its_bound_at_most() {
+    fn an_endless_wait_is_held_until_a_lease_after_its_bound_at_most() {
         // The bound is at 690 s.
         for kind in KINDS {
             let plan = Plan { wait_policy: WaitPolicy::UntilCancelled, ..plan_for(kind) };
@@ -74,7 +74,7 @@ mod large {
     }
 
     #[test]
-    fn what_was_asked_for_without_a_bound_is_held_a_lease_after_ten_minutes_at_most() {
+    fn an_attempt_without_a_bound_is_held_until_a_lease_after_ten_minutes_at_most() {
         for kind in KINDS {
             let plan = Plan { knows_clock: false, ..waits(plan_for(kind), 20) };
             let world = || unconfirmed(plan, &[0, 1, 122, 600, 629, 640]);
@@ -85,7 +85,7 @@ mod large {
 
     /// S14.
     #[test]
-    fn a_hold_that_is_released_in_vain_lasts_a_lease_after_its_bound_at_most() {
+    fn a_hold_with_a_failed_release_lasts_until_a_lease_after_its_bound_at_most() {
         // None of five attempts gets a reply; a copy of the acquisition extends the hold at its
         // bound, at 110 s.
         let lease = LeaseTime::new(seconds(120)).unwrap();

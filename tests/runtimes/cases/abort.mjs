@@ -59,7 +59,7 @@ export const abort = {
     const { locks } = world.client({ fetch: withheld });
     const waiting = rejection(locks.lock(lock.name).acquire({ signal: controller.signal }));
     await answered;
-    await until(async () => (await lock.inspect()).locked, "the grant that nobody knows of");
+    await until(async () => (await lock.inspect()).locked, "the grant without a known result");
     controller.abort("enough");
     letGo();
     same(await waiting, "enough");

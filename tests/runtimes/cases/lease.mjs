@@ -50,7 +50,7 @@ export const lease = {
     await lease.release();
   },
 
-  async "with a lease time nobody renews it"(world) {
+  async "a lease with a lease time is not renewed"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire({ leaseMs: 60_000 });
     const requests = sent.length;

@@ -5,7 +5,7 @@ import { moveClocks, putForward } from "../watch.mjs";
 
 export const loss = {
   // S71, S80.
-  async "a hold that somebody else ended is lost, and the signal says so"(world) {
+  async "a hold that another client ended is lost, and the signal says so"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
@@ -97,7 +97,7 @@ export const loss = {
   },
 
   // S85.
-  async "whoever hears of the loss may call the client from within"(world) {
+  async "a handler of the loss may call the client"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
     const within = new Promise((resolve) => {

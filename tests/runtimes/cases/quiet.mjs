@@ -29,7 +29,7 @@ export const quiet = {
     same(changedPrototypes(), []);
   },
 
-  async "no rejection was left to nobody"() {
+  async "no rejection was left unhandled"() {
     await new Promise((next) => setTimeout(next));
     same(unhandled, []);
   },

@@ -77,7 +77,7 @@ export const requests = {
     same(sent.length, asked + 5, "requests");
   },
 
-  async "whoever goes while a request is under way takes nothing from the others"(world) {
+  async "a call aborted during its request leaves the other calls intact"(world) {
     let under;
     const begun = new Promise((resolve) => (under = resolve));
     const signals = [];

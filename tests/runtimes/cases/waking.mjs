@@ -94,7 +94,7 @@ export const waking = {
     await until(async () => (await standing()) === 0, "the streams are closed");
   },
 
-  async "nobody listens where that is not wanted"(world) {
+  async "no stream is opened where wake-ups are off"(world) {
     const waiter = watched(world, { wakeups: "off" });
     const name = world.name();
     const lease = await world.client().locks.lock(name).acquire(LONG);

@@ -213,7 +213,7 @@ fn new_try(owner: u32, number: u32, lease_ms: u64) -> Try {
 /// S36, S90.
 // Slow: 250 schedules of two virtual minutes each, checked after every event.
 #[test]
-fn nobody_is_overtaken_or_granted_twice_whatever_is_lost_late_or_doubled() {
+fn no_waiter_is_overtaken_or_granted_twice_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<Fair>(SCHEDULES, plan);
     coverage.assert_above(8 * SCHEDULES, &["grants"]);
     coverage.assert_above(3 * SCHEDULES, &["grants of Java's"]);
@@ -228,7 +228,7 @@ fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
 }
 
 #[test]
-fn without_any_of_its_rules_the_queue_goes_wrong() {
+fn the_queue_needs_each_of_its_rules() {
     let (overtaken, ghost) = ("is overtaken", "has ended and is there");
     let rules = [
         (Rule::SendNumber, "a copy changes something"),
@@ -250,7 +250,7 @@ fn without_any_of_its_rules_the_queue_goes_wrong() {
 }
 
 #[test]
-fn a_client_that_forgets_an_owner_whose_takeover_is_unknown_leaves_a_ghost() {
+fn a_client_that_forgets_an_owner_with_an_unknown_takeover_leaves_its_place() {
     let forgets = |seed| plan(seed).with(|plan| plan.settings.forgets = true);
     let expected = ["has ended and is there"];
     assert_violated::<Fair>("remembering an owner", SCHEDULES, forgets, &expected);

@@ -39,7 +39,7 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
 }
 
 #[test]
-fn a_repeat_that_does_not_extend_leaves_a_client_to_believe_too_long() {
+fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for kind in KINDS {
         let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
             plan.network = Network { lost: 40, reply_lost: 40, ..NETWORK };
@@ -61,12 +61,12 @@ fn giving_back_what_is_not_held_makes_permits() {
 }
 
 #[test]
-fn what_runs_out_without_being_given_back_is_gone() {
+fn without_eviction_an_expired_permit_is_lost() {
     assert_both_need(|plan| with_leases(plan).without(rules::EVICTED), &[MISCOUNTED]);
 }
 
 #[test]
-fn what_is_held_without_a_latch_is_paid_for_twice() {
+fn a_hold_without_a_latch_is_counted_twice() {
     let change = |plan: Plan<Settings>| {
         plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts = true)
     };

@@ -175,7 +175,7 @@ fn write_calls() -> WriteCalls {
 
 // Slow: 300 schedules of 15 virtual seconds each, checked after every event.
 #[test]
-fn readers_and_writers_exclude_each_other_whatever_is_lost_late_or_doubled() {
+fn readers_and_writers_exclude_each_other_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
     let ours = ["reads", "writes", "reads inside", "downgrades"];
     coverage.assert_above(SCHEDULES / 2, &ours);
@@ -183,7 +183,7 @@ fn readers_and_writers_exclude_each_other_whatever_is_lost_late_or_doubled() {
 }
 
 #[test]
-fn among_ours_alone_every_lease_is_trusted_to_its_end() {
+fn without_java_every_lease_is_valid_to_its_end() {
     assert_all_hold::<ReadWrite>(SCHEDULES, |seed| {
         plan(seed).with(|plan| (plan.settings.java, plan.settings.trusts_all) = (0, true))
     });

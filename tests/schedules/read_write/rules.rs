@@ -69,7 +69,7 @@ fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
 }
 
 #[test]
-fn a_read_that_ends_inside_cuts_a_write_short_unless_it_leaves_its_end_alone() {
+fn a_nested_read_that_ends_shortens_the_write_unless_it_keeps_the_expiry() {
     assert_rule_needed(rules::WRITER_S_END, GONE);
 }
 
@@ -94,12 +94,12 @@ fn a_reader_without_a_parent_does_not_come_in() {
 }
 
 #[test]
-fn a_want_that_outlives_its_writer_keeps_readers_out_for_nobody() {
+fn a_want_that_outlives_its_writer_keeps_readers_out_needlessly() {
     assert_rule_needed(rules::WANT_ENDS, &["has ended and something of it is there"]);
 }
 
 #[test]
-fn what_is_trusted_beyond_redisson_s_renewal_has_gone() {
+fn a_hold_trusted_beyond_redisson_s_renewal_is_gone() {
     assert_needed("a bounded trust", GONE, |plan| {
         plan.settings.trusts_all = true;
         plan.settings.java_dies = 20;
@@ -151,7 +151,7 @@ fn a_timeout_key_without_an_end_is_taken_for_dead_unless_it_counts_as_alive() {
 }
 
 #[test]
-fn what_a_reader_leaves_lasts_too_long_unless_the_others_decide() {
+fn an_expiry_that_ignores_the_other_readers_is_too_long() {
     for (without, wanted) in [(None, 10_000), (Some(rules::READERS_END), 60_000)] {
         let mut model = model_without(without);
         let side = Calls(Target::Read(read_calls()));

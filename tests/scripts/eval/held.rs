@@ -88,7 +88,7 @@ async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
         let grant = redis.run(&take).await.value.parse().unwrap();
         if key == "job" {
             let value = calls.release(request(9), bound, &owner(1)).args()[5].clone();
-            redis.ask::<u64>(&["HSET", key, &value, "somebody:1"]).await;
+            redis.ask::<u64>(&["HSET", key, &value, "another:1"]).await;
         } else {
             redis.ask::<u64>(&["DEL", key]).await;
         }
@@ -115,7 +115,7 @@ async fn a_script_that_may_run_twice_leaves_no_record() {
 }
 
 #[tokio::test]
-async fn what_a_script_may_not_do_when_memory_is_full_it_may_not_do_here() {
+async fn a_script_that_full_memory_refuses_fails_inside_eval_too() {
     let redis = Redis::start().await;
     let (calls, bound) = (test_support::calls::lock("job"), within(&redis).await);
     let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);

@@ -103,7 +103,7 @@ async fn results_of_all_kinds_are_told_in_json() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_in_a_script_is_told_and_not_run_again() {
+async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
     let mut held = Held::start().await;
     for (script, said) in [
         ("error('mine')", "mine"),

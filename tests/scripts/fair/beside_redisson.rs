@@ -110,7 +110,7 @@ async fn a_queue_of_both_is_served_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn who_gives_up_as_redisson_s_asynchronous_waiters_do_evicts_none_of_ours() {
+async fn an_asynchronous_waiter_of_redisson_that_gives_up_evicts_none_of_ours() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 5_000).await;
@@ -203,7 +203,7 @@ async fn a_head_that_queued_by_a_slow_clock_is_raised_and_keeps_its_place() {
 
 /// S89.
 #[tokio::test]
-async fn who_is_evicted_by_a_fast_clock_comes_back_to_its_seat() {
+async fn a_waiter_evicted_by_a_fast_clock_returns_to_its_place() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -245,7 +245,7 @@ async fn a_forced_release_frees_the_lock_once_and_tells_the_head() {
     assert_eq!(bench.told().await, [JAVA[1]]);
     assert!(bench.takes(1, 300_000).await);
     assert_eq!(bench.redis.run(&call).await.code, Code::Done);
-    assert!(!bench.takes(2, 300_000).await, "the copy has thrown nobody out");
+    assert!(!bench.takes(2, 300_000).await, "the copy has evicted no waiter");
     assert_eq!(bench.redis.run(&bench.lock.renew(1, 30_000, grant)).await.code, Code::Lost);
     assert_eq!(bench.ours(1, 1).await.code, Code::Lost);
 }

@@ -42,7 +42,7 @@ async fn is_held(redis: &Redis, lock: &Fair) {
 
 /// A scoped token can queue for any number of names, to which no client may ever return.
 #[tokio::test]
-async fn a_queue_that_nobody_is_heard_of_any_more_ends_a_day_later() {
+async fn a_queue_without_live_waiters_expires_after_a_day() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     is_held(&redis, &lock).await;
@@ -116,7 +116,7 @@ async fn an_answer_from_a_tombstone_prolongs_it() {
 }
 
 #[tokio::test]
-async fn what_comes_after_its_bound_is_not_done() {
+async fn a_request_that_arrives_after_its_bound_is_not_executed() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     let passed = bound(redis.now_ms().await - 1, 90_000);
@@ -166,7 +166,7 @@ async fn nothing_new_begins_when_memory_is_full() {
 
 /// S66.
 #[tokio::test]
-async fn who_waits_already_goes_on_when_memory_is_full() {
+async fn a_queued_waiter_can_still_be_granted_when_memory_is_full() {
     let (redis, lock, other, grant) = full().await;
     passes(&redis, &lock.acquire(asks(1, 2)), Code::No).await;
     passes(&redis, &lock.acquire(asks(3, 1).after(9)), Code::No).await;

@@ -83,7 +83,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
         ("takes its turn at the last try", Before::Turn, Code::Done, last()),
         ("takes a place over", Before::Previous, Code::No, takes_over()),
         ("takes a hold over", Before::PreviousHolds, Code::Done, takes_over()),
-        ("takes over from nobody", Before::Queued, Code::No, takes_over()),
+        ("takes over without a previous owner", Before::Queued, Code::No, takes_over()),
         ("releases", Before::Held, Code::Done, release()),
         ("leaves", Before::Head, Code::No, release()),
         ("leaves at its turn", Before::Turn, Code::No, release()),

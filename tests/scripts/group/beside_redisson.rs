@@ -149,7 +149,7 @@ async fn java_s_late_unlock_does_not_take_our_value_away() {
 }
 
 #[tokio::test]
-async fn what_earlier_owners_left_goes_too_while_the_group_is_small_enough() {
+async fn leftovers_of_earlier_owners_are_removed_from_a_small_group() {
     let redis = Redis::start().await;
     for (others, swept) in [(10, true), (600, false)] {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -194,7 +194,7 @@ async fn a_loss_to_java_is_told_by_its_number_and_nothing_is_extended() {
 }
 
 #[tokio::test]
-async fn values_are_freed_by_force_whoever_holds_them_and_free_ones_are_no_fault() {
+async fn a_forced_release_frees_values_of_any_owner_and_ignores_free_ones() {
     let mut redis = Redis::start().await;
     let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     redis.run(&take).await;
@@ -217,7 +217,7 @@ async fn values_are_freed_by_force_whoever_holds_them_and_free_ones_are_no_fault
 #[tokio::test]
 async fn a_group_without_an_end_keeps_having_none_and_one_of_ours_always_has_one() {
     let redis = Redis::start().await;
-    redis.ask::<u64>(&["HSET", GROUP, "somebody", "else's"]).await;
+    redis.ask::<u64>(&["HSET", GROUP, "another", "value"]).await;
     let calls = values(&["A"]);
     let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&take).await.value.parse().unwrap();

@@ -55,7 +55,7 @@ async fn a_group_s_latches_and_tombstones_outlive_memory_lease_and_bound() {
 }
 
 #[tokio::test]
-async fn what_comes_after_its_bound_is_not_done_to_a_group() {
+async fn a_group_request_that_arrives_after_its_bound_is_not_executed() {
     let redis = Redis::start().await;
     let calls = values(&["A", "B"]);
     let passed = bound(redis.now_ms().await - 1, 90_000);

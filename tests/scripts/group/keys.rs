@@ -151,7 +151,7 @@ async fn a_group_s_key_of_another_type_is_refused_and_left_alone() {
                 redis.ask::<u64>(&["DEL", &call.keys()[0]]).await;
             }
             redis.ask::<u64>(&["DEL", key]).await;
-            redis.ask::<u64>(&["RPUSH", key, "somebody else's"]).await;
+            redis.ask::<u64>(&["RPUSH", key, "another's"]).await;
             let before = redis.dump().await;
             let error = redis.cells(&call).await.unwrap_err();
             assert!(error.to_string().contains("WRONGTYPE"), "{}: {error}", call.script().name);

@@ -99,7 +99,7 @@ async fn a_claim_writes_nothing_and_closes_the_door_to_older_tokens() {
 }
 
 #[tokio::test]
-async fn what_is_set_has_the_life_that_was_asked_for() {
+async fn a_guarded_value_has_the_requested_expiry() {
     let redis = Redis::start().await;
     let life = LifeTime::new(Duration::from_millis(50_000)).unwrap();
     said(&redis, &write((1, 1, 1), &GuardedWrite::set("", Some(life)))).await;

@@ -177,7 +177,7 @@ async fn with_full_memory_several_are_refused_whole_and_their_ends_pass() {
 }
 
 #[tokio::test]
-async fn what_ends_last_decides_how_long_all_are_held() {
+async fn the_part_with_the_latest_end_decides_held_at_most() {
     let redis = Redis::start().await;
     let grant = taken(&redis).await;
     redis.ask::<u64>(&["PEXPIRE", "b", "600000"]).await;

@@ -250,7 +250,7 @@ async fn a_plain_lock_s_hash_is_never_entered() {
 
 /// S70.
 #[tokio::test]
-async fn a_hash_without_an_end_gets_one_from_whoever_joins() {
+async fn a_reader_that_joins_a_hash_without_an_expiry_sets_one() {
     let redis = Redis::start().await;
     java(&redis, HOLDER).reads(10_000).await;
     redis.ask::<u64>(&["PERSIST", JOB]).await;

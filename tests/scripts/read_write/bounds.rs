@@ -95,7 +95,7 @@ async fn a_read_hold_the_hash_and_the_tokens_have_their_ends() {
 }
 
 #[tokio::test]
-async fn what_comes_after_its_bound_is_not_done_on_either_side() {
+async fn a_request_on_either_side_that_arrives_after_its_bound_is_not_executed() {
     let redis = Redis::start().await;
     let passed = bound(redis.now_ms().await - 1, 90_000);
     for (what, side) in sides() {

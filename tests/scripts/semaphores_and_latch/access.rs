@@ -47,7 +47,7 @@ async fn conversation(redis: &Redis, name: &str, publish: Publish) -> Vec<Script
 }
 
 #[tokio::test]
-async fn what_is_counted_needs_only_the_declared_keys_and_the_channel() {
+async fn calls_of_semaphores_and_latches_need_only_the_declared_keys_and_the_channel() {
     let redis = Redis::start().await;
     for name in ["job", "x{a}b", "é/?#%\""] {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -117,7 +117,7 @@ async fn the_commands_that_are_documented_for_what_is_counted_are_enough() {
 }
 
 #[tokio::test]
-async fn who_lacks_one_command_takes_nothing_when_refused() {
+async fn a_user_without_one_command_acquires_nothing() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for target in [held(&semaphore("job", 2)), batch(&permits("job", 2, 0))] {
@@ -174,7 +174,7 @@ async fn another_type_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_no_number_is_left_alone() {
+async fn a_value_that_is_no_number_is_left_alone() {
     let redis = Redis::start().await;
     for call in conversation(&redis, "job", Publish::Plain).await {
         let looks = call.keys().iter().any(|key| key == "job");
@@ -188,7 +188,7 @@ async fn what_is_no_number_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_counted_is_told_in_the_way_that_was_asked_for() {
+async fn a_count_is_published_in_the_requested_way() {
     let redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]

@@ -125,7 +125,7 @@ async fn a_hold_outlives_its_latch_and_is_given_back_once() {
 }
 
 #[tokio::test]
-async fn what_comes_after_its_bound_is_not_done() {
+async fn a_request_that_arrives_after_its_bound_is_not_executed() {
     let redis = redis_with_permits().await;
     let passed = bound(redis.now_ms().await - 1, 90_000);
     let long_passed = bound(redis.now_ms().await - 70_000, 1_000);
@@ -161,7 +161,7 @@ async fn what_comes_after_its_bound_is_not_done() {
 
 /// S93.
 #[tokio::test]
-async fn what_is_almost_over_is_not_taken_from_its_holder() {
+async fn a_lease_about_to_expire_is_not_taken_from_its_holder() {
     let redis = redis_with_permits().await;
     for target in targets() {
         let take = target.acquire(request(1), UNBOUND, &owner(1), lease(4_500), false);

@@ -76,7 +76,7 @@ async fn permits_are_given_back_although_memory_is_full() {
 }
 
 #[tokio::test]
-async fn what_is_done_once_passes_although_memory_is_full() {
+async fn an_idempotent_call_succeeds_when_memory_is_full() {
     let (redis, _) = full().await;
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     let (s, p, l) = (semaphore("sem", 1), permits("perm", 1, 0), latch("gate"));

@@ -162,7 +162,7 @@ const STATES: [Before; 5] =
 
 /// S4.
 #[tokio::test]
-async fn what_is_asked_for_twice_is_done_once() {
+async fn a_request_sent_twice_is_executed_once() {
     let mut redis = Redis::start().await;
     for (name, before, make) in holding(&redis).await {
         let call = make(prepare(&redis, before).await);
@@ -211,7 +211,7 @@ async fn nothing_of_an_owner_comes_back_after_it_was_given_back() {
 }
 
 #[tokio::test]
-async fn what_is_done_once_is_done_once_and_answered_twice() {
+async fn an_idempotent_call_is_executed_once_and_answered_twice() {
     let mut redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     for (place, once) in changes().iter().enumerate() {
@@ -235,7 +235,7 @@ async fn what_is_done_once_is_done_once_and_answered_twice() {
 }
 
 #[tokio::test]
-async fn what_was_cancelled_is_never_done() {
+async fn a_cancelled_call_is_never_executed() {
     let mut redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     for once in changes() {

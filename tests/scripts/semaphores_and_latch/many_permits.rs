@@ -73,7 +73,7 @@ async fn very_many_permits_are_asked_for_and_given_back_by_force() {
 }
 
 #[tokio::test]
-async fn who_asks_for_more_than_one_call_takes_out_asks_again_at_once() {
+async fn an_acquisition_larger_than_one_call_can_free_retries_at_once() {
     let redis = Redis::start().await;
     redis.ask::<String>(&["SET", "sem", "0"]).await;
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;

@@ -20,7 +20,7 @@ impl History {
             let is_unsure = claim.permits() > 0
                 && assumptions.permits.is_none_or(|(_, since)| since >= acquisition.invoked);
             if !is_lost && !is_unsure && !self.has_holder(number, acquisition, claim) {
-                return Err(format!("I10 {number} was told that somebody else has it"));
+                return Err(format!("I10 {number} was refused without another holder"));
             }
         }
         Ok(())

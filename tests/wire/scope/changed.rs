@@ -84,7 +84,7 @@ fn one_key_more_or_less_is_no_call() {
 }
 
 #[test]
-fn what_is_said_of_an_owner_has_to_be_the_same_wherever_it_is_said() {
+fn the_arguments_of_a_call_must_name_one_owner() {
     let text = |number| lock("x").inspect(request(1), Some(owner(number))).args()[4].clone();
     let (me, other) = (text(1), text(9));
     let mut changed = 0;
@@ -100,7 +100,7 @@ fn what_is_said_of_an_owner_has_to_be_the_same_wherever_it_is_said() {
 }
 
 #[test]
-fn what_is_no_value_of_a_group_is_no_call() {
+fn a_call_with_an_invalid_group_value_is_rejected() {
     let calls = every_call("app:a", "app:b", Publish::Plain);
     let is_field = |word: &&str| {
         word.len() == 22
@@ -132,7 +132,7 @@ fn what_is_no_value_of_a_group_is_no_call() {
 }
 
 #[test]
-fn what_is_no_id_of_a_permit_and_no_kind_of_a_lock_is_no_call() {
+fn a_call_with_an_invalid_permit_id_or_lock_kind_is_rejected() {
     let is_kind = |word: &str| !word.is_empty() && word.bytes().all(|byte| b"fx".contains(&byte));
     let (mut ids, mut kinds) = (0, 0);
     for known in every_call("app:a", "app:b", Publish::Plain) {
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_sent_nothing_breaks(
+    fn arbitrary_calls_cause_no_panic(
         which in any::<Index>(),
         keys in proptest::collection::vec("\\PC{0,20}", 0..6),
         args in proptest::collection::vec("\\PC{0,20}", 0..12),

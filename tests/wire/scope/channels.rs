@@ -34,7 +34,7 @@ fn a_channel_is_covered_when_its_name_is() {
 }
 
 #[test]
-fn what_is_no_channel_of_ours_is_nobody_s() {
+fn a_foreign_channel_belongs_to_no_name() {
     let prefix = Prefix::new("app:").unwrap();
     for channel in [
         "",

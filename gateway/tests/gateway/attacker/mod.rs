@@ -69,13 +69,13 @@ async fn attack(mut env: Env, share: u64) {
 
 // Slow: some thousand calls, and a snapshot of all keys after each request.
 #[tokio::test]
-async fn whatever_a_scoped_token_sends_it_does_what_its_rights_cover() {
+async fn calls_with_a_scoped_token_do_only_what_its_rights_cover() {
     attack(Env::redis().await, 4).await;
 }
 
 // Slow: as above.
 #[tokio::test]
-async fn whatever_is_sent_through_a_user_of_redis_it_does_what_its_rights_cover() {
+async fn calls_through_a_user_of_redis_do_only_what_its_rights_cover() {
     attack(Env::user().await, 8).await;
 }
 
@@ -87,6 +87,6 @@ async fn whatever_is_sent_to_objects_that_others_hold_their_holds_and_waits_stay
 
 // Slow: as above, and a cluster has to form first. A full run alone includes it.
 #[tokio::test]
-async fn whatever_is_sent_to_a_cluster_it_does_what_its_rights_cover() {
+async fn calls_to_a_cluster_do_only_what_their_rights_cover() {
     attack(Env::cluster().await, 8).await;
 }

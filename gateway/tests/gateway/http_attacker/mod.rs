@@ -134,7 +134,7 @@ fn messages(rng: &mut Rng) -> Vec<Message> {
 
 // Slow: thousands of requests.
 #[tokio::test]
-async fn whatever_is_sent_as_http_each_request_is_one_and_others_are_served() {
+async fn arbitrary_http_is_read_as_one_request_each_and_other_clients_are_served() {
     let redis = Redis::start().await;
     let target = Target::start(&redis).await;
     target.asserts_healthy().await;

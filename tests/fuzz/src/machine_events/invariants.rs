@@ -53,17 +53,14 @@ pub(super) fn granted(
                 && replicas.is_none_or(|wanted| reply.acknowledged >= Some(u32::from(wanted.get())))
         })
         .collect();
-    assert!(!grants.is_empty(), "nobody has granted it: {:?}", log.told());
+    assert!(!grants.is_empty(), "no reply granted it: {:?}", log.told());
     rests_on(&grant.lease, grants.iter().map(|(call, _)| (call.sent_at, time)));
 }
 
 /// The token occurs in a reply of Redis.
 pub(super) fn told(token: FencingToken, log: &Log) {
     let text = token.to_string();
-    assert!(
-        log.replies().any(|(_, reply)| reply.value == text),
-        "nobody has told the token {text}"
-    );
+    assert!(log.replies().any(|(_, reply)| reply.value == text), "no reply had the token {text}");
 }
 
 /// More than half of a granted lease remains.
@@ -91,7 +88,7 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
         }
     }
     if matches!(error, AcquireError::Cancelled { .. }) {
-        assert!(log.cancelled, "nobody has called it off");
+        assert!(log.cancelled, "it was not cancelled");
     }
 }
 

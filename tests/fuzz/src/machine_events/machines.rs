@@ -217,7 +217,7 @@ fn renewal(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         log,
         |machine, log| trusts(machine, &grant, log),
         |outcome, log| match outcome {
-            None => assert!(log.cancelled, "nobody has had enough of it"),
+            None => assert!(log.cancelled, "it was not cancelled"),
             Some(LossReason::Gone) => {
                 assert!(
                     log.replies().any(|(_, reply)| reply.code == Code::Lost),
@@ -258,8 +258,8 @@ fn keeping(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn ended(outcome: &Result<Released, ReleaseError>, lease: LeaseTime, log: &Log) {
     let heard = |code| log.replies().any(|(_, reply)| reply.code == code);
     match outcome {
-        Ok(Released::Released) => assert!(heard(Code::Done), "nobody has released it"),
-        Ok(Released::WasLost) => assert!(heard(Code::No), "nobody has said that it was lost"),
+        Ok(Released::Released) => assert!(heard(Code::Done), "no reply confirmed the release"),
+        Ok(Released::WasLost) => assert!(heard(Code::No), "no reply said that it was lost"),
         Err(ReleaseError::Unknown { held_at_most, .. }) => invariants::lasts(*held_at_most, lease),
         Err(_) => {}
     }

@@ -305,12 +305,12 @@ fn happen(total: u32, wakes: fn(u32) -> WakePolicy, seeds: u64) {
 /// S74.
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
-fn nobody_waits_in_silence_for_a_lock_that_is_free() {
+fn no_waiter_misses_the_release_of_a_lock() {
     happen(1, |_| WakePolicy::One, 30_000);
 }
 
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
-fn nobody_waits_in_silence_for_permits_that_are_free() {
+fn no_waiter_misses_available_permits() {
     happen(3, WakePolicy::Permits, 30_000);
 }
