@@ -3,8 +3,9 @@
 
 use edgelatch_proto::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls, Member,
-    OwnScript, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
+    BatchSize, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls,
+    Member, OwnScript, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try,
+    WriteCalls,
 };
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall, scripts};
 use edgelatch_proto::timing::{GuardMemory, PeerSkew};
@@ -200,7 +201,13 @@ async fn life_of(
     }
     let mut calls = vec![
         attempt(target, bound, 1, 30_000, false),
-        target.renew(request(10), bound, me, lease(40_000), grant),
+        target.renew(&Extension {
+            request: request(10),
+            bound,
+            owner: me,
+            lease: lease(40_000),
+            token: grant,
+        }),
         target.inspect(request(11), Some(me)),
     ];
     calls.extend(eval(target, me, grant, bound));
