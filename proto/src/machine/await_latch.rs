@@ -42,13 +42,13 @@ impl AwaitLatch {
     /// Starts at `now`.
     pub fn new(
         calls: CountDownLatchCalls,
-        patience: WaitPolicy,
+        wait: WaitPolicy,
         budget: Option<RequestBudget>,
         attempt: AttemptTime,
         entropy: Entropy,
         now: Instant,
     ) -> Self {
-        let wait_over = wait_over(patience, now);
+        let wait_over = wait_over(wait, now);
         let (ids, backoff) = (Ids::new(entropy), Backoff::new(Pacing::Jittered));
         let state = State::Pausing { until: now, why: TimeoutReason::BackOff };
         let notifications = NotificationState::default();

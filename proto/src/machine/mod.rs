@@ -212,10 +212,10 @@ pub trait Machine {
 }
 
 /// When a wait that begins now is over; `None` for a wait until it is cancelled.
-pub fn wait_over(patience: WaitPolicy, now: Instant) -> Option<Instant> {
-    match patience {
+pub fn wait_over(wait: WaitPolicy, now: Instant) -> Option<Instant> {
+    match wait {
         WaitPolicy::Once => Some(now),
-        WaitPolicy::UpTo(wait) => Some(now + wait.get()),
+        WaitPolicy::UpTo(time) => Some(now + time.get()),
         WaitPolicy::UntilCancelled => None,
     }
 }
