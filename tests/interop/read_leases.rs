@@ -166,8 +166,8 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     assert_eq!(lease.lost().await, LossReason::Gone);
 }
 
-/// Redisson's multi-lock sets the end of each member to its own lease, also of a read side that other
-/// clients hold for longer.
+/// Redisson's multi-lock sets the end of each member to its own lease, also of a read side that
+/// other clients hold for longer.
 #[tokio::test]
 async fn a_java_multi_lock_with_a_short_lease_ends_a_longer_read_of_ours() {
     let both = Both::start().await;
