@@ -81,7 +81,7 @@ async fn calls_through_a_user_of_redis_do_only_what_its_rights_cover() {
 
 // Slow: as above.
 #[tokio::test]
-async fn whatever_is_sent_to_objects_that_others_hold_their_holds_and_waits_stay() {
+async fn attacks_on_objects_of_other_clients_leave_their_holds_and_waits() {
     attack(Env::crowded().await, 8).await;
 }
 
