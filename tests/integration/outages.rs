@@ -64,7 +64,7 @@ async fn a_token_that_is_no_longer_accepted_costs_the_hold_and_few_requests() {
 
 /// S14.
 #[tokio::test]
-async fn whose_release_never_arrives_is_renewed_no_more() {
+async fn a_hold_whose_release_never_arrives_is_not_renewed() {
     let env = TestEnv::with(|seen| match seen.script {
         "lock_release" => Fault::not_executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),

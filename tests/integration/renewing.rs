@@ -56,7 +56,7 @@ async fn leases_of_about_the_same_age_are_renewed_by_one_request() {
 }
 
 #[tokio::test]
-async fn whose_renewal_is_not_due_sleeps_on() {
+async fn a_lease_whose_renewal_is_not_due_keeps_waiting() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let (early, _keepers) = keep(&client, 0..10).await;

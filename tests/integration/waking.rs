@@ -108,7 +108,7 @@ async fn a_short_wait_is_woken_by_a_message() {
 }
 
 #[tokio::test]
-async fn a_latch_that_opens_wakes_all_who_wait_before_it() {
+async fn a_latch_that_opens_wakes_all_its_waiters() {
     let env = TestEnv::new().await;
     let latch = env.client().count_down_latch("gate").unwrap();
     latch.try_set_count(1).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_latch_that_opens_wakes_all_who_wait_before_it() {
 }
 
 #[tokio::test]
-async fn of_those_who_wait_in_one_client_one_wakes() {
+async fn a_release_wakes_one_waiter_of_a_client() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, _) = env.virtual_client();
@@ -168,7 +168,7 @@ pub(crate) async fn joined<T: 'static>(
 
 /// S78.
 #[tokio::test]
-async fn of_those_who_wait_in_many_clients_few_ask() {
+async fn a_release_makes_few_of_many_clients_retry() {
     let env = TestEnv::new().await;
     few_ask(env, "lock_acquire", |client| client.lock("job").unwrap()).await;
     let write =

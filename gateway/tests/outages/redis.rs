@@ -158,7 +158,7 @@ async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
 
 /// S66.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_that_is_full_refuses_who_comes_and_lets_renew_and_release() {
+async fn a_full_redis_refuses_acquisitions_and_allows_renewals_and_releases() {
     rounds(
         async || Single::new(FORGETS),
         async |env, load| {

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_room_for_redissons_clocks_lasts_longer() {
+    fn a_lease_with_room_for_redissons_clocks_lasts_longer() {
         let most = until(90).held_at_most(ms(2_000), clock(), at(0, 0));
         assert_eq!(most, ms(122_000 + 1_220 + 2));
     }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_has_redisson_s_keys_and_a_record_of_ours() {
+    fn permits_and_latches_have_redissons_keys_and_a_record_of_ours() {
         for (name, form) in [("myLock", "{myLock}"), ("x{a}b", "x{a}b")] {
             let name = LockName::parse(name).unwrap();
             assert_eq!(number(&name), name.as_str());

@@ -34,7 +34,7 @@ mod tests {
     const SILENT: RequestError = RequestError::Unreachable(FailureKind::TimedOut);
 
     #[test]
-    fn what_can_be_spared_is_no_failure() {
+    fn the_loss_of_spare_parts_is_no_failure() {
         assert_eq!(taken_together(vec![], 0), Ok(()));
         assert_eq!(taken_together(vec![LOST], 1), Ok(()));
         assert_eq!(taken_together(vec![SILENT, LOST], 2), Ok(()));

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn who_joins_asks_again_if_it_may_have_missed_what_is_for_all() {
+    fn a_joining_waiter_retries_if_it_may_have_missed_a_message_for_all() {
         let bench = Bench::new();
         let first = bench.subscription.enter(WakePolicy::All, at(0));
         assert_eq!(bench.poll(first, 0), Some("open"));

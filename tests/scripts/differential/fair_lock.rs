@@ -94,7 +94,7 @@ impl<'a> World<'a> {
             Ours::ForceRelease { id } => lock.force_release().call(request(id), bound),
             Ours::Cancel { id } => lock.force_release().cancel(request(id), bound),
             Ours::Inspect { owner } => lock.inspect(Some(owner)),
-            Ours::WhoWaits { owner } => lock.who_waits(Some(owner)),
+            Ours::InspectQueue { owner } => lock.inspect_queue(Some(owner)),
         }
     }
 

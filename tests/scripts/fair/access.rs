@@ -145,7 +145,7 @@ async fn conversation(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
         lock.acquire(asks(3, 1)),
         lock.acquire(asks(4, 1).after(2)),
         lock.acquire(asks(5, 1).at_last()),
-        lock.who_waits(Some(4)),
+        lock.inspect_queue(Some(4)),
         lock.inspect(Some(1)),
         lock.release(1),
         lock.acquire(asks(3, 2)),

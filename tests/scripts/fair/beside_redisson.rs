@@ -275,7 +275,7 @@ async fn a_fair_lock_is_a_lock_to_who_looks_at_it() {
     assert_eq!(bench.redis.run(&renew).await.code, Code::Done);
     bench.takes(1, 300_000).await;
     bench.ours(2, 1).await;
-    let reply = bench.redis.run(&bench.lock.who_waits(Some(2))).await;
+    let reply = bench.redis.run(&bench.lock.inspect_queue(Some(2))).await;
     let numbers: Vec<u64> = reply.value.split(',').map(|number| number.parse().unwrap()).collect();
     assert_eq!((numbers.len(), &numbers[..3], numbers[4]), (6, &[2, 2, 0][..], 1));
     assert!(numbers[5] <= 10_000 && reply.ms > 50_000);

@@ -117,7 +117,7 @@ impl Fair {
         self.target().inspect(request(997), owner.map(numbered_owner))
     }
 
-    pub(crate) fn who_waits(&self, owner: Option<u32>) -> ScriptCall {
+    pub(crate) fn inspect_queue(&self, owner: Option<u32>) -> ScriptCall {
         self.calls().queue(request(996), owner.map(numbered_owner))
     }
 

@@ -92,7 +92,12 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
         ("abandons a takeover of a hold", Before::PreviousHolds, Code::Done, abandon_both()),
         ("ends a hold by force", Before::Queued, Code::Done, force()),
         ("ends nothing by force", Before::Turn, Code::No, force()),
-        ("asks who waits", Before::Head, Code::Done, Box::new(|lock, _| lock.who_waits(Some(1)))),
+        (
+            "asks who waits",
+            Before::Head,
+            Code::Done,
+            Box::new(|lock, _| lock.inspect_queue(Some(1))),
+        ),
         ("renews", Before::Held, Code::Done, Box::new(|lock, grant| lock.renew(1, 60_000, grant))),
     ]
 }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_address_is_refused() {
+    fn an_address_with_more_than_a_plain_origin_is_refused() {
         for url in [
             "",
             "x",

@@ -70,7 +70,7 @@ pub(crate) enum Ours {
     Inspect {
         owner: u32,
     },
-    WhoWaits {
+    InspectQueue {
         owner: u32,
     },
 }
@@ -129,7 +129,7 @@ fn ours() -> impl Strategy<Value = Ours> {
         4 => (1..=IDS).prop_map(|id| Ours::ForceRelease { id }),
         4 => (1..=IDS).prop_map(|id| Ours::Cancel { id }),
         1 => owner().prop_map(|owner| Ours::Inspect { owner }),
-        1 => owner().prop_map(|owner| Ours::WhoWaits { owner }),
+        1 => owner().prop_map(|owner| Ours::InspectQueue { owner }),
     ]
 }
 
