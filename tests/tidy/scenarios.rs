@@ -186,8 +186,7 @@ fn every_test_that_a_paper_names_is_there() {
         }
     }
     for paper in PAPERS.map(read) {
-        let missing: Vec<_> =
-            named(&paper).into_iter().filter(|test| !all.contains(test)).collect();
+        let missing: Vec<_> = named(&paper).filter(|test| !all.contains(test)).collect();
         assert!(missing.is_empty(), "{missing:#?}");
         for command in quoted(&paper).filter_map(|word| word.strip_prefix("--test ")) {
             let (target, filter) = command.split_once(' ').unwrap();

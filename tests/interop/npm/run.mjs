@@ -17,7 +17,7 @@ let env;
 before(async () => {
   env = await startEnv();
 });
-after(() => stand?.close());
+after(() => env?.close());
 
 describe("Redisson and the npm package", { concurrency: TOGETHER }, () => kinds.forEach(cases));
 
