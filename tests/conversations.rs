@@ -2,7 +2,8 @@
 //! or sleeps.
 //!
 //! `conversations/language/conversation.rs` defines the language of the tests. Each file is named
-//! after a machine or object, and an aspect of it.
+//! after a machine or object, and an aspect of it. A comment such as `S21.` above a test names the
+//! scenario of `docs/reliability.md` that the test shows.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

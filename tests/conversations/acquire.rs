@@ -9,6 +9,7 @@ use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
+// Arguments, by their numbers in the header of `lock_acquire.lua`.
 const NOT_AFTER: usize = 2;
 const KEEP: usize = 3;
 const OWNER: usize = 5;
@@ -60,7 +61,7 @@ fn a_holder_without_an_end_has_no_remaining_time() {
 fn a_waiter_pauses_and_retries_under_the_same_owner_and_bound() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
     assert_eq!(it.arg(LAST), "0");
-    // A back-off step within the budget's spread.
+    // Without a budget the first back-off step is 50 ms, far below this limit.
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=1_600).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(granted(TOKEN));
     it.expect_done().unwrap();
@@ -73,6 +74,7 @@ fn a_waiter_pauses_and_retries_under_the_same_owner_and_bound() {
 #[test]
 fn a_waiter_wakes_when_the_holder_expires() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(3));
+    // Redis counts in whole milliseconds, so the waiter adds one.
     it.expect_timeout_in(TimeoutReason::HolderExpires, 4);
 }
 
@@ -124,7 +126,7 @@ fn a_first_request_has_no_bound_and_is_kept_for_ten_minutes() {
     let it = it.reply(busy(1_000));
     assert_eq!((it.arg(NOT_AFTER), it.arg(KEEP)), ("", "600000"));
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(NOT_AFTER), "", "what began without a bound stays without");
+    assert_eq!(it.arg(NOT_AFTER), "", "an owner without a bound stays without one");
 }
 
 #[test]
@@ -151,6 +153,7 @@ fn an_owner_that_has_ended_goes_on_under_another_and_leaves_nothing_to_undo() {
 #[test]
 fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
+    // The drift takes 12 ms of the lease: 499 ms are left.
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(489);
     let it = it.reply(granted(TOKEN).with_ms(1_000)).expect_call(RELEASE);
     assert_eq!(it.reply(Code::Done).expect_done(), Err(AcquireError::TooSlow));
@@ -160,6 +163,7 @@ fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
 #[test]
 fn half_of_the_lease_is_enough() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
+    // The drift takes 12 ms of the lease: 500 ms are left.
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(488);
     it.reply(granted(TOKEN).with_ms(1_000)).expect_done().unwrap();
 }

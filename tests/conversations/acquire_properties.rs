@@ -10,7 +10,7 @@ use test_support::random::cases;
 
 use crate::language::*;
 
-/// Runs a wait. `answers` select the replies to its calls, in turn.
+/// Runs a wait. `answers` select the replies to its acquire calls, in turn; releases are confirmed.
 fn spend(
     requests: u32,
     wait_ms: u64,
@@ -26,7 +26,7 @@ fn spend(
             _ if call.name() == "lock_release" => reply(Code::No.into()),
             0 | 1 => reply(busy(86_000)),
             2 => reply(ScriptReply::new(Code::Lost, 1, 0)),
-            // Without a lease there is no grant without a bound.
+            // For holds that may have no lease, Redis requires a bound.
             4 => reply(Code::BoundRequired.into()),
             3 => Some(call.fail(FailureKind::Broken)),
             _ => reply(Code::Late.into()),
@@ -47,7 +47,7 @@ fn a_small_budget_lasts_for_the_whole_wait() {
 /// For each call, in turn: the kind of its reply, and its delay in milliseconds.
 type Answers = Vec<(u8, u16)>;
 
-/// Returns the input about a call, if it has one.
+/// Returns the input about a call after its delay; `None` if the reply is lost.
 fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<Input> {
     let delay = u64::from(delay);
     clocks.advance(delay % 300);

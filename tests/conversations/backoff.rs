@@ -16,8 +16,8 @@ fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
     acquire_with(spec)
 }
 
-/// Measures how long after a release a polling waiter retries: the mean over all times of the
-/// release, in back-off steps of that time.
+/// Measures the mean delay from a release to the next retry of a polling waiter, in units of the
+/// back-off step in which the release comes.
 #[test]
 fn a_poll_finds_a_release_within_half_a_back_off_step() {
     let (mut late, mut waited) = (0.0, 0.0);
@@ -76,6 +76,7 @@ fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
     let mut spec = AcquireSpec { budget, ..acquire_spec(up_to(30_000)) };
     spec.targets.pacing = pacing;
     let mut it = acquire_with(spec);
+    // Ten of the twelve calls are left for retries, besides one for an abandon: 3 s for each.
     for tries in 1..8 {
         it = it.expect_call(ACQUIRE).reply(busy(60_000)).advance_to_timeout();
         let passed = it.elapsed_ms();

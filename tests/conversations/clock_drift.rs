@@ -23,7 +23,8 @@ struct Hold {
 }
 
 impl Hold {
-    /// A hold that Redis granted in the moment of the request: as early as possible.
+    /// A hold that Redis granted when the request was sent: it expires in Redis as early as
+    /// possible.
     fn new(pace: u64) -> Self {
         let machine = renewal_machine(LeaseTime::DEFAULT, true);
         Self { machine, now: START + ms(10), pace, expires_ms: LEASE_MS, calls: 0 }

@@ -64,8 +64,8 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Every client was refused once, and its subscription is confirmed after 5 ms; the lock is
-    /// free after a second.
+    /// Redis refuses the first try of every client. The subscriptions are confirmed at 5 ms, and
+    /// the lock becomes free at 1 s.
     fn new(clients: u16, hold_ms: u64, grant_message: GrantMessage) -> Self {
         let client = |number| Client {
             machine: acquire(number),
@@ -222,7 +222,7 @@ fn measure(clients: u16, hold_ms: u64, grant_message: GrantMessage) -> (f64, f64
     simulation.run_until(1);
     let (before, count) = (simulation.requests, usize::from(clients) / 2);
     simulation.run_until(count + 1);
-    // Wasted retries count; so does the release.
+    // The number includes wasted retries; one more request is the release.
     let requests = f64::from(simulation.requests - before) / count as f64 + 1.0;
     let free: u64 = simulation.hand_offs[1..].iter().sum();
     (requests, free as f64 / count as f64)
@@ -265,7 +265,7 @@ fn a_thousand_waiters_are_served_one_by_one_with_few_retries() {
     let (longest, all) = (hand_offs.clone().max(), hand_offs.sum::<u64>());
     println!("{requests} {longest:?} {all}");
     assert!(requests <= 2.5, "{requests} requests");
-    // Turns are at most two seconds apart, and few are.
+    // A client retries within two seconds of a message, and few hand-offs take as long.
     assert!(longest <= Some(&2_010) && all <= 25_000, "{longest:?} of {all} ms");
 }
 
@@ -283,8 +283,9 @@ fn a_published_grant_is_parsed_as_it_was_written() {
     assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
 }
 
-/// Returns the time within which a client retries after a message that the lock is free, if
-/// `took_ms` later one of `listeners` acquires it. `has_call`: this client had retried by then.
+/// Records a release and, `took_ms` later, the grant to one of `listeners` clients. Returns the
+/// time within which this client retries after the next release. `has_call`: its own retry was in
+/// flight at that grant, and so was wasted.
 fn turn(
     estimator: &mut ContentionEstimator,
     took_ms: u64,

@@ -9,7 +9,7 @@ use crate::language::*;
 
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
-/// How long a waiter uses an owner, in milliseconds.
+/// How long a waiter uses an owner, in milliseconds: a round. Then it continues under a new owner.
 const ROUND_MS: u64 = 600_000;
 
 fn fair_acquire(wait_policy: WaitPolicy) -> Conversation<Acquire> {
@@ -48,7 +48,8 @@ fn a_wait_that_outlasts_its_bound_keeps_its_place() {
     assert_eq!(last.keys().len(), first.keys().len() + 1);
     assert_eq!(last.keys().last(), first.keys().first());
     assert!(it.calls().iter().all(|call| call.name() == ACQUIRE));
-    // After the reply to that, the calls no longer name the previous owner.
+    // The reply to the last call confirms the takeover, so later calls do not name the previous
+    // owner.
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.newest_call().script.keys().len(), first.keys().len());
 }
@@ -95,6 +96,7 @@ fn a_place_with_an_unknown_owner_is_abandoned() {
         if owner == first {
             it = it.reply(second());
         } else {
+            // No reply confirms that the second owner has taken over the place.
             second_owner = Some(owner);
             it = it.fail(FailureKind::Broken);
         }
@@ -109,8 +111,9 @@ fn a_place_with_an_unknown_owner_is_abandoned() {
 
 #[test]
 fn a_waiter_that_was_restored_to_its_place_allows_for_more() {
-    // The number of arguments that differ between the two tries, without request and bound. The
-    // number of the try always differs.
+    // A restored place shows that a clock is further ahead than assumed, so the next try allows for
+    // more skew. Of the arguments after request id and bound, two then differ between the tries:
+    // the skew, and the number of the try, which always differs.
     let different = |is_restored: u8| {
         let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE);
         let refusal = ScriptReply::new(Code::No, format!("1,3333,{is_restored}"), 25_000);

@@ -104,7 +104,8 @@ fn unheard(mut it: Conversation<Release>) -> (Duration, Duration) {
 
 #[test]
 fn held_at_most_of_an_early_release_covers_copies_of_the_acquisition() {
-    // Requested at the start: a copy may be under way for 90 s, and then extend the hold by 30 s.
+    // The acquisition was sent at the start: a delayed copy may extend the hold by 30 s until 90 s
+    // have passed.
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT));
     let (bound, passed) = unheard(it);
     assert_eq!(bound, held_at_most(90_000 + 30_000, passed));

@@ -42,6 +42,7 @@ fn without_the_clock_the_first_request_only_learns_it() {
     let it = force_release_without_clock().expect_call(FORCE_RELEASE);
     assert_eq!(it.arg(NOT_AFTER), "");
     let it = it.reply(Code::BoundRequired).expect_call(FORCE_RELEASE);
+    // The time of three attempts, and 5 s for the pauses between them.
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * 5_000 + 5_000).to_string());
     assert_ne!(it.calls()[0].script.request, it.calls()[1].script.request);
     assert_eq!(code(it.reply(Code::Done).expect_done()), Ok(Code::Done));

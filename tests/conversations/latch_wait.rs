@@ -7,6 +7,7 @@ use edgelatch_proto::protocol::reply::Code;
 use crate::language::*;
 
 const INSPECT: &str = "latch_inspect";
+// The replies of `latch_inspect.lua`.
 const CLOSED: Code = Code::Done;
 const OPEN: Code = Code::No;
 

@@ -1,4 +1,5 @@
-//! Acquiring a multi-lock: every member or none.
+//! Acquiring a multi-lock: every member or none. While a member is refused, the machine keeps the
+//! members before it, releases those after it, and retries only that one.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,7 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
+// Arguments, by their numbers in the header of `lock_acquire.lua`.
 const NOT_AFTER: usize = 2;
 const KEEP: usize = 3;
 const OWNER: usize = 5;
@@ -136,7 +138,7 @@ fn parts_kept_for_too_long_are_released_and_the_wait_continues_without_them() {
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done).advance_to_timeout();
     let before = it.calls().len();
     let it = it.reply_from(2, granted(12));
-    assert_eq!(it.calls().len() - before, 2, "all others again: the machine {it}");
+    assert_eq!(it.calls().len() - before, 2, "a retry of the other two members: the machine {it}");
     let it = it.reply_from(0, granted(20)).reply_from(1, granted(21));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [20, 21, 12]);
 }

@@ -28,8 +28,8 @@ fn a_last_try_has_two_attempts_and_its_undo_three_within_the_budget() {
     for requests in 3..=12 {
         let (tries, undoings) = spent(Some(requests));
         assert!((1..=2).contains(&tries) && (1..=3).contains(&undoings), "{requests}");
-        // The machine makes two tries of each part and their releases even if they exceed the
-        // budget.
+        // Each of the two parts may use six calls even if the budget is smaller: two tries with
+        // their releases. The 1 is the call of the other part.
         assert!(1 + tries + undoings <= requests.max(12) as usize, "{requests}");
     }
 }

@@ -21,6 +21,8 @@ fn granted_apart() -> Conversation<AcquireAll> {
         .reply_from(0, granted(10))
         .reply_from(1, busy(3_000));
     let pause = it.timeout_ms();
+    // The drift takes 22 ms of each lease, so half of the lease is left 978 ms after its sending.
+    // At this grant the first part's lease is older than that, and the second part's is not.
     it.advance_to_timeout()
         .expect_calls(&[(1, ACQUIRE)])
         .advance(978 - pause / 2)

@@ -9,6 +9,7 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
+// Arguments of `fair_acquire.lua`; `RELEASE_PREVIOUS_OWNER` is one of `fair_release.lua`.
 const OWNER: usize = 5;
 const RELEASE_PREVIOUS_OWNER: usize = 10;
 const LAST: usize = 12;

@@ -7,8 +7,9 @@ use crate::language::*;
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
 
-/// Checks that a waiter of the part at gateway 0 takes its turn, skips it when another client
-/// acquires, and publishes its own grant. `refused` returns the waiter after its first refusal.
+/// Checks that a waiter of the part at gateway 0 retries at a random time after a message, skips
+/// that retry when another client acquires, and has its own grant published. `refused` returns the
+/// waiter after its first refusal.
 fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let waiting = || {
         let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
@@ -16,8 +17,9 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     };
     let it = waiting().notify_within(20).expect_timeout_within(TimeoutReason::Notification, ..=20);
     let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
+    // Redis publishes the grant on this channel.
     assert_eq!(it.arg_of(0, 12), CHANNEL);
-    // A message while a try is in flight starts a turn as well.
+    // A message while a try is in flight schedules a retry as well.
     it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Notification);
     let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));
     it.expect_timeout_in(TimeoutReason::Silence, 300);

@@ -17,7 +17,7 @@ fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
     release_parts([true; 3], quorum)
 }
 
-/// Releases three parts; `counts` tells for each part whether it counts for the hold.
+/// Releases three parts; `counts` says of each part whether it counts for the hold.
 fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
     let part = |counts| (release_machine(LeaseTime::DEFAULT), counts);
     Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&ALL)

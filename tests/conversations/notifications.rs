@@ -99,7 +99,7 @@ fn a_woken_waiter_retries_at_a_random_time() {
         let it =
             waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Notification, ..=ms);
         let turn = it.timeout_ms();
-        // A second message leaves the turn as it is.
+        // A second message does not change the time of the retry.
         let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, turn);
         it.advance_to_timeout().expect_call(ACQUIRE);
     }
@@ -131,11 +131,12 @@ fn a_flood_of_messages_causes_a_limited_rate_of_retries() {
         }
     }
     let tries = it.calls().len() - before;
+    // One retry per 50 ms, and a burst of 20.
     assert!((200..=221).contains(&tries), "{tries}");
     // After two seconds without a message the waiter retries at once.
     let it = it.advance_and_wake(2_000).notify().expect_call(ACQUIRE);
     assert!(it.elapsed_ms() >= 12_000);
-    // Messages that another client's grant follows do not count.
+    // Messages that cause no retry, because another client's grant follows, do not count.
     let mut it = waiting();
     for _ in 0..100 {
         it = it.notify_within(5).notify_acquired(None);
@@ -179,6 +180,7 @@ fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
     assert_eq!(it.arg(12), "", "no waiter is known");
     let it = it.reply(busy(3_000)).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(12), CHANNEL);
+    // The arguments before the channel: not fenced, no proposed token, no delay before voting.
     assert_eq!((it.arg(9), it.arg(10), it.arg(11)), ("x", "", ""));
 }
 
@@ -211,7 +213,7 @@ fn a_multi_lock_subscribes_to_the_refused_part() {
 
 #[test]
 fn a_fair_waiter_polls_as_often_as_its_queue_requires() {
-    // The reply has only the place and the time.
+    // The reply has only the place and the time: the third number is optional.
     let queued = || ScriptReply::new(Code::No, "0,3000", 50_000);
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
     let it = it.expect_call("fair_acquire").reply(queued());

@@ -46,6 +46,8 @@ fn a_state_without_three_numbers_is_rejected() {
 
 #[test]
 fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
+    // The values of both scripts: last token, leases or held permits, whether these are held,
+    // available permits, and permits of these leases or in all.
     for held in [1, 0] {
         let reply = state(Code::Done, &format!("9,2,{held},3,5"), 700);
         let (available, acquired, total, are_held) = (3, 2, 5, held == 1);

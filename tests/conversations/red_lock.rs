@@ -1,4 +1,6 @@
-//! Acquiring a redLock: a majority of nodes that store one token.
+//! Acquiring a redLock: a majority of nodes that store one token. Without a majority, the client
+//! that holds the lowest node keeps its nodes and retries the others; every other client releases
+//! its nodes and waits for the lowest one.
 
 use edgelatch_proto::error::AcquireError;
 use edgelatch_proto::machine::{AcquireQuorum, AcquireQuorumSpec, MultiGrant, TimeoutReason};
@@ -7,6 +9,7 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
+// Arguments of `lock_acquire.lua`; `RAISED_TO` is one of `lock_raise.lua`.
 const OWNER: usize = 5;
 const RAISED_TO: usize = 6;
 const LAST: usize = 7;
@@ -36,6 +39,7 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
 fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
     let it = three(WaitPolicy::Once);
     let proposal = it.arg_of(0, PROPOSAL).to_owned();
+    // A token is Redis' time in microseconds; the proposal is 1 ms ahead of the known clock.
     assert_eq!(proposal, ((SERVER_START + 1) * 1000).to_string());
     assert_eq!((it.arg_of(1, PROPOSAL), it.arg_of(2, PROPOSAL)), (&*proposal, &*proposal));
     let token = proposal.parse().unwrap();

@@ -1,4 +1,5 @@
-//! A redLock with nodes that are silent, refuse, or are too young to vote.
+//! A redLock with nodes that are silent, refuse, or are too young to vote: their Redis was
+//! restarted recently and may have forgotten holds.
 
 use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch_proto::machine::{AcquireQuorum, TimeoutReason};

@@ -42,7 +42,7 @@ fn a_release_repeated_under_its_request_id_returns_the_recorded_result() {
 #[test]
 fn a_release_is_unknown_after_five_unanswered_attempts() {
     let it = release(lease(60_000)).fail_attempts(RELEASE, 5, FailureKind::TimedOut);
-    assert!(it.elapsed_ms() > 800, "far enough apart to outlast something");
+    assert!(it.elapsed_ms() > 800, "the attempts outlast a short outage of the gateway");
     // A copy of the acquisition may be executed until 90 s after it was sent, and then extends the
     // hold by a lease.
     let held_at_most = held_at_most(90_000 + 60_000, ms(it.elapsed_ms()));

@@ -54,6 +54,7 @@ fn renewal_after(wait_ms: u64, time: LeaseTime) -> (Conversation<Renewal>, Insta
 
 #[test]
 fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() {
+    // A renewal is due at a multiple of 2.5 s, a quarter of the interval of renewals.
     for (wait, due) in [(0, 10_000), (1, 10_000), (2_499, 10_000), (2_500, 12_500)] {
         let (mut it, _) = renewal_after(wait, LeaseTime::DEFAULT);
         for round in 0..3 {
@@ -94,6 +95,7 @@ fn a_gateway_that_takes_three_seconds_renews_in_time() {
 #[test]
 fn each_renewal_has_a_bound_of_its_own() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW);
+    // The time of one attempt, and a second.
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + 5_000 + 1_000).to_string());
 }
 
@@ -117,8 +119,8 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     it.expect_timeout_in(TimeoutReason::RenewalDue, 10_000);
 }
 
-/// The record of a hold keeps the earlier lease, and is shared with the machine before and after
-/// each input.
+/// The client's record of the hold still has the earlier lease; the client exchanges the leases of
+/// record and machine before and after each input.
 #[test]
 fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
     let it = renewal(true);

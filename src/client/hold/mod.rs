@@ -1,4 +1,4 @@
-//! A hold: its known state, in one place for all the leases that share it.
+//! A hold: its known state, shared by all [`Lease`](super::Lease) handles of it.
 
 mod failures;
 mod schedule;
@@ -37,11 +37,12 @@ pub struct Situation {
     pub state: LeaseState,
     /// Whether its release has begun.
     pub released: bool,
+    /// Makes the situation differ after a renewal, even if the state is the same.
     expires_at: Instant,
 }
 
 impl Situation {
-    /// Whether no other state follows: the hold is lost, or its release has begun.
+    /// Whether the hold is lost, or its release has begun. A stream of events ends with it.
     pub const fn is_over(&self) -> bool {
         self.released || matches!(self.state, LeaseState::Lost(_))
     }
@@ -53,6 +54,7 @@ pub(super) struct Hold {
     /// The number of counting parts that the hold needs.
     pub(super) quorum: usize,
     name: LockName,
+    /// The token of the grant; `record` has the current one.
     granted: FencingToken,
     record: Mutex<Record>,
     notice: Notice,
@@ -61,12 +63,12 @@ pub(super) struct Hold {
 /// A grant by one script at one gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// The place of its gateway's client among those of the lock.
+    /// The index of its client in the lock's list of clients; not the index of the part.
     pub(super) place: usize,
     pub(super) target: Target,
     pub(super) grant: Grant,
-    /// Whether the part counts for the hold. A gateway that may have granted late does not: the
-    /// part is only released.
+    /// Whether the part counts for the hold. A part without a usable confirmation does not: it may
+    /// be held, or granted late, so it is only released.
     pub(super) counts: bool,
 }
 
@@ -78,17 +80,17 @@ struct Record {
     lease: Lease,
     state: LeaseState,
     schedule: RenewalSchedule,
-    /// The bound on the outstanding requests of each part. A request is recorded before it is sent,
-    /// since its reply may be lost.
+    /// For each part, how long delayed copies of its requests may still extend it. A request is
+    /// recorded before it is sent, since its reply may be lost.
     reaches: Vec<OutstandingBound>,
     /// The number of leases that share the hold.
     count: u32,
-    /// The reader of the same owner that was admitted because of this hold.
+    /// For a hold of the write side: the read hold that its owner has acquired inside it.
     reader: Option<(OwnerId, Weak<Hold>)>,
-    /// The token of that reader since this hold has ended.
+    /// The token that the release of this hold has brought for that read hold (R6).
     handed_on: Option<FencingToken>,
-    /// For each guarded key that was written to: the number of the newest write, and whether it is
-    /// under way.
+    /// For each key written through a `Guard`: the number of the newest write under this hold, and
+    /// whether it is under way.
     writes: Vec<(GuardKey, u64, bool)>,
     release: ReleaseState,
 }
@@ -126,7 +128,7 @@ impl Hold {
         Ok(Self { parts, quorum, name, granted, record, notice })
     }
 
-    /// Returns the parts that count, with their places.
+    /// Returns the parts that count, each with its index in `parts`.
     pub(super) fn counting(&self) -> impl Iterator<Item = (usize, &Part)> {
         self.parts.iter().enumerate().filter(|(_, part)| part.counts)
     }
@@ -152,6 +154,7 @@ impl Hold {
         access(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Changes the record, and wakes the tasks that wait for a change.
     fn change<R>(&self, access: impl FnOnce(&mut Record) -> R) -> R {
         let result = self.record(access);
         self.notice.notify();
@@ -171,14 +174,15 @@ impl Hold {
         self.record(|record| record.state)
     }
 
-    /// Whether the hold can be relied on until its lease ends.
+    /// Whether the holder can rely on it: a lease shares the hold, it is not lost, and its release
+    /// has not begun.
     pub(super) fn stands(&self) -> bool {
         self.record(|record| record.stands())
     }
 
-    /// Records that the owner of this write hold has acquired the read side as well. If the write
-    /// hold ended while the read side was being acquired, the grant brought the token of a write
-    /// that has ended, and the reader gets the newer token here.
+    /// Records the read hold that the owner of this write hold has acquired inside it. If this hold
+    /// was released before that grant arrived, the grant has the token of a write that has ended:
+    /// the read hold then gets the newer token here (R6 in `proto/src/protocol/README.md`).
     pub(super) fn took_inside(&self, reader: &Arc<Self>) {
         let handed_on = self.record(|record| {
             let part = reader.parts.first();
@@ -188,13 +192,13 @@ impl Hold {
         reader.rose(handed_on);
     }
 
-    /// The reader of the same owner that was admitted because of this hold.
+    /// The owner of the read hold inside this write hold: the release names it to Redis.
     pub(super) fn reader(&self) -> Option<OwnerId> {
         self.record(|record| record.reader.as_ref().map(|(owner, _)| *owner))
     }
 
-    /// Records the reply to its release: `token` is from now on the token of the reader inside, if
-    /// there is one.
+    /// Records the token that the reply to the release of this write hold has brought, and raises
+    /// the tokens of the read hold inside to it, if there is one.
     pub(super) fn hands_on(&self, token: Option<FencingToken>) {
         let reader = self.record(|record| {
             record.handed_on = token;
@@ -206,7 +210,8 @@ impl Hold {
     }
 
     /// Raises the tokens to a newer one than that of the grant. Renewals go on sending the token
-    /// that they know: Redis may not have written a newer one to the latch yet.
+    /// that they know: Redis reports a hold as lost if they send a newer one than its latch has,
+    /// and may not have raised the latch yet. Wakes no task: none waits for a token.
     fn rose(&self, newer: Option<FencingToken>) {
         let Some(newer) = newer else { return };
         self.record(|record| {
@@ -245,7 +250,8 @@ impl Hold {
         })
     }
 
-    /// Marks the hold as lost if its lease has run out, whichever task notices it first.
+    /// Marks the hold as lost if its lease has run out. Callers use it before they read the state,
+    /// since no task watches the lease of a hold that is not kept.
     pub(super) fn look(&self, now: Instant) {
         let runs_out = |record: &mut Record| {
             let runs_out = !record.is_over() && now.has_reached(record.lease.expires_at());
@@ -267,17 +273,18 @@ impl Hold {
         });
     }
 
-    /// The bound on the outstanding requests of each part.
+    /// For each part, how long delayed copies of its requests may still extend it.
     pub(super) fn reaches(&self) -> Vec<OutstandingBound> {
         self.record(|record| record.reaches.clone())
     }
 
-    /// Records a renewal on demand of the part in this place, before it is sent.
+    /// Records a renewal on demand of the part with this index, before it is sent.
     pub(super) fn renewing(&self, place: usize, reach: OutstandingBound) {
         self.record(|record| record.reaches(place, reach));
     }
 
-    /// Applies the outcomes of a renewal on demand, one for each part that counts.
+    /// Applies the outcomes of a renewal on demand, one for each part that counts, in their order.
+    /// A quorum of successes renews the hold.
     pub(super) fn renewed(
         &self,
         outcomes: Vec<Result<Renewed, RequestError>>,
@@ -307,7 +314,7 @@ impl Hold {
         outcome
     }
 
-    /// Combines the leases of the parts to that of the hold.
+    /// Recomputes the lease of the hold from those of its counting parts.
     fn settle(&self, record: &mut Record) {
         let leases: Vec<Lease> = self
             .counting()

@@ -13,7 +13,7 @@ pub(crate) const START: Instant = Instant::from_millis(START_MONOTONIC, START_WA
 const START_MONOTONIC: u64 = 5_000;
 const START_WALL: u64 = 9_000_000;
 
-/// What a client knows of Redis' clock after a reply at [`START`].
+/// Redis' clock, as a client knows it after a reply at [`START`].
 pub(crate) const fn known_clock() -> ServerClock {
     ServerClock::new(SERVER_START, START)
 }
@@ -22,11 +22,11 @@ pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Upper bound of a hold that Redis keeps until `until` milliseconds after its clock was read,
-/// `passed` after that reading.
+/// Upper bound on how long a hold still exists that ends `until` milliseconds after a reading of
+/// Redis' clock. `passed` is the client's time since that reading.
 ///
-/// The client's clock may run 1 % and 2 ms fast: that much less has passed, and that much more has
-/// to pass.
+/// The client's clock may run 1 % and 2 ms fast. The function therefore subtracts this drift from
+/// `passed`, and adds the drift of the rest to the rest.
 pub(crate) fn held_at_most(until: u64, passed: Duration) -> Duration {
     let drift = |time: Duration| time / 100 + ms(2);
     let left = ms(until) - passed.saturating_sub(drift(passed));
@@ -42,18 +42,18 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// What the host reads.
+    /// The time on the host's clocks.
     pub(crate) fn now(&self) -> Instant {
         let wall_ms = START_WALL.checked_add_signed(self.wall_ms).unwrap();
         Instant::from_millis(START_MONOTONIC + self.monotonic_ms, wall_ms)
     }
 
-    /// What Redis reads, in milliseconds since 1970.
+    /// The time on Redis' clock, in milliseconds since 1970.
     pub(crate) const fn server_ms(&self) -> u64 {
         SERVER_START + self.server_ms
     }
 
-    /// For how long the conversation has lasted, by Redis' clock.
+    /// The duration of the conversation so far, by Redis' clock, in milliseconds.
     pub(crate) const fn elapsed_ms(&self) -> u64 {
         self.server_ms
     }
@@ -71,7 +71,7 @@ impl Clocks {
         self.wall_ms += wall_ms;
     }
 
-    /// Advances all clocks to `deadline`, as far as either clock of the host has yet to go.
+    /// Advances all clocks alike until one of the host's two clocks reads `deadline`.
     pub(crate) fn advance_to(&mut self, deadline: Instant) {
         self.advance(u64::try_from(self.now().until(deadline).as_millis()).unwrap());
     }

@@ -14,6 +14,7 @@ impl<M: Machine> Conversation<M> {
     pub(crate) fn expect_call(mut self, script: &str) -> Self {
         let new: Vec<_> = self.calls[self.expected..].iter().map(|call| call.name()).collect();
         assert_eq!(new, [script], "the machine {self}");
+        // A renewal waits for its lease's end instead if the reply is due later.
         let waits_for_reply = [Some(TimeoutReason::ReplyDue), Some(TimeoutReason::LeaseEnds)];
         let reason = self.timeout_reason();
         assert!(waits_for_reply.contains(&reason), "it awaits no reply: the machine {self}");

@@ -76,7 +76,7 @@ pub(crate) fn acquire_without_clock(spec: AcquireSpec) -> Conversation<Acquire> 
     Conversation::new(Acquire::new(spec, entropy(), None, START))
 }
 
-/// A grant that was requested at the start; its reply came 10 ms later.
+/// A grant whose request was sent at [`START`]; its reply came 10 ms later.
 pub(crate) fn grant(lease: LeaseTime) -> Grant {
     let acquire = acquire_with(AcquireSpec { lease, ..acquire_spec(WaitPolicy::Once) });
     acquire.expect_call("lock_acquire").advance(10).reply(granted(TOKEN)).expect_done().unwrap()
@@ -92,7 +92,7 @@ pub(crate) fn renewal(renews: bool) -> Conversation<Renewal> {
     Conversation::new(renewal_machine(LeaseTime::DEFAULT, renews))
 }
 
-/// A renewal on demand to this lease.
+/// A renewal on demand, at the start, to this lease.
 pub(crate) fn renew_machine(lease: LeaseTime) -> Renew {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
     Renew::new(&target(), &grant, lease, attempt, entropy(), Some(known_clock()), START)
@@ -122,7 +122,7 @@ pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<Awa
     Conversation::new(AwaitLatch::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
 }
 
-/// The member of a multi-lock at this gateway.
+/// The member of a multi-lock at this gateway, without a queue.
 pub(crate) fn plain(gateway: usize) -> Target {
     lock(MEMBERS[gateway])
 }

@@ -109,12 +109,14 @@ pub(crate) fn already_yours(token: u64) -> ScriptReply {
 }
 
 /// The reply to an acquisition while another owner holds the lock for `remaining_ms`; -1 stands for
-/// an unknown time.
+/// a hold without a known end. The value is the number of the refused lock among those of the
+/// call.
 pub(crate) fn busy(remaining_ms: i64) -> ScriptReply {
     ScriptReply::new(Code::No, 1, remaining_ms)
 }
 
-/// The reply of a fair lock to a queued waiter: its place, and the time within which it must retry.
+/// The reply of a fair lock to a queued waiter: its place, 0 for the head of the queue, and the
+/// time within which it must retry. The holder has 20 s left.
 pub(crate) fn queued(place: u32, retry_within_ms: u64) -> ScriptReply {
     ScriptReply::new(Code::No, format!("{place},{retry_within_ms},0"), 20_000)
 }

@@ -12,8 +12,8 @@ pub(crate) struct Run<T> {
     pub(crate) outcome: T,
 }
 
-/// Polls `machine` until it is done. `respond` returns the input about a call, or `None`, and may
-/// advance the clocks. Otherwise time advances from timeout to timeout.
+/// Polls `machine` until it is done. `respond` returns the input about a call, or `None` for a lost
+/// reply, and may advance the clocks. Otherwise time advances from timeout to timeout.
 pub(crate) fn run<M: Machine>(
     machine: M,
     respond: impl FnMut(&Call, &mut Clocks) -> Option<Input>,

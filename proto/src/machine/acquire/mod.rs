@@ -7,9 +7,13 @@
 //!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Requesting under a new owner
 //! ```
 //!
-//! One owner field serves one *round*: it can be granted once, and every request with it carries
-//! the same bound. A round that ends without a lease is abandoned, unless Redis is known to have
-//! written the tombstone already.
+//! A *try* is one acquire request, an *attempt* one sending of it. A *round* is the tries with one
+//! owner field: Redis grants it at most once, and executes no try after the round's *bound*. A
+//! *tombstone* in Redis marks an owner as ended, so that no delayed copy of a try is granted.
+//!
+//! A round that ends without a lease is *abandoned*: the machine releases its owner, which writes
+//! the tombstone. The abandon is not needed if a refused last try has written the tombstone, or if
+//! no copy of a try can be granted. The rules (C3, C4) are in `protocol/README.md`.
 
 mod pause;
 mod rounds;
@@ -31,16 +35,18 @@ use crate::protocol::calls::Try;
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::time::Instant;
 
-/// Attempts for a request that decides the whole acquisition: the only try, the last one, the
-/// abandon.
+/// Attempts of a request whose failure ends the acquisition: the last try, which may be the only
+/// one, and an abandon.
 const ATTEMPTS: u8 = 3;
-/// How far a try that is under way may reach beyond the end of the wait.
+/// The end of the wait cuts the time of a try to no less than this, so the try may outlast the wait
+/// by as much. With less time more tries would end without a reply, and need an abandon.
 const OVERHANG: Duration = Duration::from_secs(1);
 
 /// The machine that acquires a lock or permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
     target: OneTarget,
+    /// The parameters without the target, which `target` has.
     params: AcquireParams<()>,
     ids: Ids,
     clock: Option<ServerClock>,
@@ -48,14 +54,16 @@ pub struct Acquire {
     wait_over: Option<Instant>,
     backoff: Backoff,
     notifications: NotificationState,
-    /// When the holder's lease ends, as far as that is known and matters.
+    /// When the holder's lease ends: the next try is due then. Refusals set it for jittered pacing
+    /// only, since spin locks and queues have times of their own; messages set it as well.
     holder_ends: Option<Instant>,
-    /// The number of owners used.
+    /// The number of owners used, which is the number of the current one.
     owners: u32,
     current: OwnerAttempt,
     state: State,
 }
 
+/// `last` is an argument of the try: if Redis refuses it, the script writes the tombstone (C4).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Requesting { request: RetriedCall, last: bool },
@@ -64,7 +72,7 @@ enum State {
     Over(Result<Grant, AcquireError>),
 }
 
-/// The step after an abandon.
+/// The step after a confirmed abandon: a new round, or the end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Then {
     Retry,
@@ -72,8 +80,8 @@ enum Then {
 }
 
 impl Acquire {
-    /// Starts at `now`. `clock` is Redis' clock, as last known; without it the first round is
-    /// unbounded (rule C3).
+    /// Starts at `now`. `clock` is Redis' clock, as last known; without it the first round has no
+    /// bound (C3).
     pub fn new(
         spec: AcquireSpec,
         entropy: Entropy,
@@ -115,13 +123,15 @@ impl Acquire {
             last,
             number: self.current.tries,
             previous: self.current.previous_owner(),
+            // Publishing a grant helps only if other clients wait: known competitors, or after a
+            // refusal those that were refused too.
             announces: self.params.is_contended || self.notifications.has_topic(),
         });
-        // A try that is not the last one is itself repeated by the wait.
+        // The wait itself repeats a try that is not the last one.
         let attempts = if last { Self::attempts(self.budget_left()) } else { 1 };
         let mut attempt_time = self.params.attempt.within(lease);
         if let Some(over) = self.wait_over.filter(|_| !last) {
-            // Not much beyond the end of the wait, which the last try follows.
+            // If Redis refuses this try after the end of the wait, the last try still follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
         let script = replicas::awaiting(script, self.params.replicas, attempt_time);
@@ -131,12 +141,13 @@ impl Acquire {
         };
     }
 
-    /// The number of calls left in the budget, less the one reserved for an abandon.
+    /// The number of calls left in the budget besides the one reserved for an abandon; `None`
+    /// without a budget.
     fn budget_left(&self) -> Option<u32> {
         self.params.budget.map(|budget| budget.get().saturating_sub(self.ids.calls() + 1))
     }
 
-    /// Attempts for a request that decides the acquisition: at least one.
+    /// Attempts of a request whose failure ends the acquisition, with `left` calls: at least one.
     fn attempts(left: Option<u32>) -> u8 {
         left.and_then(|left| u8::try_from(left).ok())
             .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
@@ -145,6 +156,7 @@ impl Acquire {
     fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
         self.current.open |= unsure;
         if let CallOutcome::Refused(refusal) = &outcome {
+            // Redis may execute a delayed copy once the reason of the refusal has passed.
             self.current.open |= may_pass(refusal.kind());
         }
         match outcome {
@@ -153,8 +165,8 @@ impl Acquire {
                 self.pause_after_failure(None, now);
             }
             CallOutcome::Refused(refusal) => {
-                // A script that stops half-way (a command that the user may not run) is refused
-                // too.
+                // Refused, but perhaps executed: a script that stopped half-way, at a command that
+                // the user may not run, or one whose gateway cannot wait for replicas.
                 self.current.open |=
                     matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
                 self.end(AcquireError::Refused(refusal), now);
@@ -173,29 +185,31 @@ impl Acquire {
         }
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
-            // The tombstone is written: by this execution, or by an earlier one of the same last
-            // try.
             Code::No if self.target.target.is_absent(reply) => {
-                // A last try has left a tombstone; a copy of another would be granted once there
-                // are permits.
+                // Only a last try has written a tombstone. Without it, a delayed copy is granted
+                // once the semaphore has permits.
                 self.current.open = !last;
                 self.end(AcquireError::NotSetUp, now);
             }
+            // The tombstone is written: by this execution, or by an earlier one of this last try.
             Code::No | Code::Gone if last => {
                 let remaining = if reply.code == Code::No { reply.remaining() } else { None };
                 self.state = State::Over(Err(AcquireError::Busy { remaining }));
             }
             Code::No => {
+                // Without a tombstone, Redis may grant a delayed copy of this try.
                 self.current.open = true;
                 self.target.target.learn(reply);
                 self.pause(reply, now);
             }
+            // The owner has a tombstone, so it needs no abandon.
             Code::Gone => {
                 self.current.open = false;
                 self.start_over(AcquireError::TooSlow, now);
             }
-            // The bound was computed from a reading of Redis' clock that is no longer right; the
-            // reply brought a new one.
+            // The bound came from an outdated reading of Redis' clock, and the reply brought a new
+            // one: the first owner is replaced even if the wait is over. The round is open, since
+            // an earlier try may have been granted before the bound.
             Code::Late if self.keeps_place(now) => self.continue_with_new_owner(now),
             Code::Late if self.owners == 1 && self.affords_another() => {
                 self.current.open = true;
@@ -206,12 +220,13 @@ impl Acquire {
                 self.start_over(AcquireError::TooSlow, now);
             }
             Code::TokenRange => {
-                // No tombstone was written: a copy would be granted once the token is in its range
-                // again.
+                // No tombstone was written: Redis grants a delayed copy once the token is in its
+                // range again.
                 self.current.open = true;
                 self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now)
             }
-            // Nothing was done, and the clock is known now.
+            // Redis executes no such request without a bound, so nothing has to be abandoned. The
+            // reply brought the clock for a bound.
             Code::BoundRequired if self.current.bound.not_after.is_none() => {
                 let affords_try = self.budget_left().is_none_or(|left| left > 0);
                 let error = AcquireError::Unreachable(FailureKind::NO_ANSWER);
@@ -225,6 +240,7 @@ impl Acquire {
         }
     }
 
+    /// Ends with the grant if the holder can rely on it; else abandons it.
     fn granted(&mut self, reply: &Reply, sent_at: Instant, now: Instant) {
         self.current.open = true;
         let lease = Lease::confirmed(self.params.lease, sent_at);
@@ -255,7 +271,7 @@ impl Acquire {
         self.wait_over.is_some_and(|over| now.has_reached(over))
     }
 
-    /// Whether there is budget for an abandon and another try.
+    /// Whether the budget has two calls besides the reserved one: an abandon and another try.
     fn affords_another(&self) -> bool {
         self.budget_left().is_none_or(|left| left > 1)
     }
@@ -271,6 +287,7 @@ impl Acquire {
         let OwnerAttempt { bound, owner, .. } = self.current;
         let previous = self.current.previous_owner();
         let script = self.target.target.abandon(self.ids.request(), bound, owner, previous);
+        // The end may also spend the reserved call; a retry spares one more, for its try.
         let left = self.budget_left().map(|left| match then {
             Then::End(_) => left + 1,
             Then::Retry => left.saturating_sub(1),
@@ -283,6 +300,7 @@ impl Acquire {
         self.state = State::Abandoning { request, then };
     }
 
+    /// Continues after an abandon that Redis has confirmed, or that is not needed.
     fn abandoned(&mut self, then: Then, now: Instant) {
         match then {
             Then::End(error) => self.state = State::Over(Err(error)),
@@ -293,6 +311,8 @@ impl Acquire {
         }
     }
 
+    /// Ends after an abandon without a reply, even if a retry was planned: the abandon and the
+    /// upper bound of a new round would not cover the owner of this one, which stays open.
     fn abandon_failed(&mut self, then: Then, cause: FailureKind, now: Instant) {
         let outstanding = self.current.outstanding(self.params.lease);
         let held_at_most =
@@ -344,6 +364,7 @@ impl Machine for Acquire {
             State::Over(_) => {}
             State::Abandoning { request, .. } => {
                 let Some(outcome) = request.handle(input, now, &mut self.ids) else { return };
+                // Takes `then` out of the state; each branch below replaces the placeholder.
                 let State::Abandoning { then, .. } = core::mem::replace(
                     &mut self.state,
                     State::Pausing { until: now, why: TimeoutReason::BackOff },
