@@ -1,10 +1,12 @@
 //! The waiters of one subscription of a client, and the choice of the waiters that a message wakes.
 //!
-//! All waiters of a channel have the same kind of [`WakePolicy`]. Under [`WakePolicy::One`] and
-//! [`WakePolicy::Permits`] a message wakes one waiter, since a grant to it leaves nothing, or less,
-//! for the others. A waiter that was woken and leaves without a grant passes the message on to the
-//! next one; a refusal for permits does so too. Otherwise that message would be lost for all
-//! waiters, which trust the subscription and do not poll.
+//! The waiters of a channel may differ in their [`WakePolicy`]: the readers of a read-write lock
+//! have [`WakePolicy::All`], its writers [`WakePolicy::One`]. Waiters for permits have a channel of
+//! their own. A release message wakes each waiter with `All`, and one of those with `One` or
+//! [`WakePolicy::Permits`], since a grant to it leaves nothing, or less, for the others. If that
+//! waiter leaves without a grant, it passes the message on to the next one; a refusal for permits
+//! does so too. Otherwise the message would be lost for waiters that trust the subscription and do
+//! not poll.
 //!
 //! A waiter is *called* from the event that wakes it until its retry has an outcome. A waiter whose
 //! event makes it retry only on its own behalf is not called.
@@ -94,8 +96,9 @@ impl Waiters {
     /// Adds a waiter whose last attempt was sent at `asked_at`, and returns its place. `stands` is
     /// the time when the subscription was confirmed; `None` if it is not yet.
     ///
-    /// The waiter of a confirmed subscription must retry if the confirmation or a release message
-    /// came after `asked_at`: Redis may have refused the attempt before that release.
+    /// Under [`WakePolicy::All`] and [`WakePolicy::Permits`] the waiter must retry if the
+    /// confirmation or a release message came after `asked_at`: Redis may have refused the attempt
+    /// before that release.
     pub(super) fn enter(
         &mut self,
         wakes: WakePolicy,
@@ -181,8 +184,8 @@ impl Waiters {
             (WakePolicy::Permits(_), false) => self.wake_one(ANY_PERMITS),
             // Fewer permits than this waiter requests may be available.
             (WakePolicy::Permits(most), true) => self.wake_one(WakePolicy::Permits(most - 1)),
-            // `One`: after a grant no waiter can acquire; after a refusal another client holds; after
-            // a failure this waiter retries after its pause. `All`: the message has woken each one.
+            // `One`: after a grant no waiter can acquire, after a refusal another client holds, and
+            // after a failure this waiter retries by itself. `All`: the message has woken each one.
             (WakePolicy::One | WakePolicy::All, _) => {}
         }
     }
@@ -255,7 +258,8 @@ impl Waiters {
     /// message is a release, and wakes waiters. For permits its number is that of the available
     /// permits.
     pub(super) fn message(&mut self, message: Message, now: Instant) {
-        // The kind of policy, which all waiters of a channel share, decides how to parse a message.
+        // Either all waiters of a channel wait for permits or none does, so the first one's policy
+        // decides how to parse a message.
         let wakes = self.list.first().map_or(WakePolicy::All, |waiter| waiter.wakes);
         let taken = GrantNotice::read(message, wakes);
         // A retry that is about to be sent, or has no reply, counts as made before the grant.
@@ -271,7 +275,7 @@ impl Waiters {
         self.heard_at = Some(now);
         let all = self.list.iter_mut().filter(|waiter| waiter.wakes == WakePolicy::All);
         all.for_each(|waiter| waiter.news = Some(News::Notified));
-        // Since all waiters have one kind of policy, at most one of these calls finds a waiter.
+        // At most one of these calls finds a waiter, since permits have a channel of their own.
         self.wake_one(WakePolicy::One);
         self.wake_one(WakePolicy::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
     }
