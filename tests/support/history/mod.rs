@@ -186,7 +186,7 @@ pub enum LatchOperation {
     Set(u64, bool),
     /// Counts down by one; the response has the remaining count.
     Down(u64),
-    /// Reads the count, which the response has.
+    /// Reads the count, which the response has. A wait that ended at an open latch is a read of 0.
     Read(u64),
     /// A wait ended because the latch was still closed: its count was above 0.
     Closed,
