@@ -1,5 +1,7 @@
-//! The judge of histories: the histories that it must reject, each for its reason, and those that
-//! it must accept.
+//! Tests of the history checker in `support/history`: histories that it must reject, each with a
+//! given reason, and similar histories that it must accept. A reason begins with the violated
+//! promise of `docs/reliability.md`, such as I1; the numbers after it are those of acquisitions,
+//! counted from 0.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test ends at the first surprise")]

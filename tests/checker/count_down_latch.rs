@@ -1,9 +1,10 @@
-//! Histories of count-down latches: which counts are possible, and in which order.
+//! Histories of count-down latches (I6): which counts are possible, by some order of the calls. A
+//! latch is open, with a count of 0, before it is set.
 
 use super::history_builder::HistoryBuilder;
 use test_support::history::LatchOperation;
 
-/// A latch that was set to three.
+/// Returns the history of a latch that was set to three.
 fn of_three() -> HistoryBuilder {
     let mut builder = HistoryBuilder::default();
     builder.call_latch((0, 10), LatchOperation::Set(3, true));
@@ -47,6 +48,8 @@ fn a_count_never_rises() {
     builder.assert_rejected("I6 at 40");
 }
 
+/// The unanswered call may take effect after the read of 3, and makes the next count 1. Two calls
+/// cannot reduce 3 to 0.
 #[test]
 fn an_unanswered_operation_took_effect_at_most_once() {
     let mut builder = of_three();
@@ -75,6 +78,8 @@ fn a_closed_latch_is_not_closed_again() {
     builder.assert_rejected("I6 at 50");
 }
 
+/// A wait that ends at an open latch is recorded as a read of 0, one that ends in vain as
+/// [`LatchOperation::Closed`]. In the last history the unanswered call may have closed the latch.
 #[test]
 fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
     let mut builder = of_three();
@@ -89,6 +94,7 @@ fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
     builder.assert_accepted();
 }
 
+/// Calls before the loss, with replies before it, are still checked.
 #[test]
 fn nothing_is_checked_of_a_latch_that_was_lost() {
     let mut builder = of_three();

@@ -1,4 +1,6 @@
-//! Histories of exclusive locks: who held, with which token, and how the hold ended.
+//! Histories of exclusive locks: certain periods do not overlap (I1), tokens rise (I2), and a hold
+//! does not end early without a loss of data (I3, I4). The end of the proven lease, the sending of
+//! a release and a possible loss of data each end the certain period of a hold.
 
 use super::history_builder::HistoryBuilder;
 use test_support::history::{AcquireResult, Mode};
@@ -19,6 +21,7 @@ fn a_lease_may_expire_without_a_release() {
     builder.assert_accepted();
 }
 
+/// The second observation extends the certain period from 100 to 150.
 #[test]
 fn a_hold_observed_as_valid_lasted_until_then() {
     let mut builder = HistoryBuilder::default();
@@ -27,6 +30,7 @@ fn a_hold_observed_as_valid_lasted_until_then() {
     builder.assert_rejected("I1");
 }
 
+/// The first hold is certain until 30, when its release was sent, although it may exist until 150.
 #[test]
 fn a_hold_whose_release_was_sent_excludes_no_other() {
     let mut builder = HistoryBuilder::default();
@@ -35,6 +39,7 @@ fn a_hold_whose_release_was_sent_excludes_no_other() {
     builder.assert_accepted();
 }
 
+/// The first hold is certain until 30, when its release was sent.
 #[test]
 fn an_unanswered_release_ends_the_certain_period_of_a_hold() {
     let mut builder = HistoryBuilder::default();
@@ -44,6 +49,8 @@ fn an_unanswered_release_ends_the_certain_period_of_a_hold() {
     builder.assert_accepted();
 }
 
+/// Redis found the first hold when it was released, so its certain period ends at 300, when that
+/// release was sent, and not at 100.
 #[test]
 fn a_released_hold_existed_until_its_release_whatever_its_lease() {
     let mut builder = HistoryBuilder::default();
@@ -81,7 +88,8 @@ fn replies_may_arrive_in_another_order_than_the_grants() {
     builder.assert_accepted();
 }
 
-/// No two holders are certain at the same time, but no order allows all three holds.
+/// The certain periods, 10 to 50 and 90 to 95, do not overlap. But by its token the second grant
+/// came first, so its hold lasted from before 10 to 95.
 #[test]
 fn grants_that_conflict_in_the_order_of_their_tokens_are_rejected() {
     let mut builder = HistoryBuilder::default();
@@ -122,6 +130,7 @@ fn a_hold_that_is_gone_is_not_released() {
     builder.assert_rejected("I1");
 }
 
+/// The loss ends the certain period of the first hold at 40, before the second grant.
 #[test]
 fn a_hold_that_redis_may_have_lost_excludes_no_later_holder() {
     let mut builder = HistoryBuilder::default();
@@ -135,6 +144,9 @@ fn a_hold_that_redis_may_have_lost_excludes_no_later_holder() {
     builder.assert_rejected("I1 1 and 2");
 }
 
+/// Redis replied at 90 that the first hold existed, and its release found it at 95. Without a loss
+/// it existed since 10, through the second hold. With a loss before these replies, they prove
+/// nothing about the time before it.
 #[test]
 fn a_lost_hold_may_have_come_back() {
     let mut builder = HistoryBuilder::default();
@@ -146,6 +158,7 @@ fn a_lost_hold_may_have_come_back() {
     builder.assert_accepted();
 }
 
+/// A loss of data does not suspend I2; only `tokens_until` does.
 #[test]
 fn an_older_token_is_refused_after_a_loss_too() {
     let mut builder = HistoryBuilder::default();

@@ -1,33 +1,36 @@
-//! Builds histories by hand. A span reaches from a call to its reply.
+//! Builds histories by hand, with all calls about one name. Only the order of the times matters, so
+//! they are small numbers of microseconds.
 
 use test_support::history::{
     AcquireResult, Acquisition, Claim, History, Hold, LatchCall, LatchOperation, Loss, Mode, NEVER,
     Observation, ReleaseCall, ReleaseResult, Time,
 };
 
+/// The times of a call and of its reply.
 pub(crate) type Span = (Time, Time);
 
-/// A history.
+/// A history under construction. Each method appends one call.
 #[derive(Default)]
 pub(crate) struct HistoryBuilder {
+    /// Tests change its assumptions directly.
     pub(crate) history: History,
 }
 
-/// An acquisition of the history.
+/// The acquisition that was appended last, for facts about its hold.
 pub(crate) struct AcquisitionBuilder<'a> {
     history: &'a mut History,
     number: usize,
 }
 
 impl HistoryBuilder {
-    /// A history with one name and this number of permits.
+    /// Creates a history of an object that has this number of permits from the beginning.
     pub(crate) fn with_permits(permits: u32) -> Self {
         let mut builder = Self::default();
         builder.history.assumptions.permits = Some((permits, 0));
         builder
     }
 
-    /// Records an acquisition with this result.
+    /// Appends an acquisition with this result, and a lease of 100.
     pub(crate) fn acquire(
         &mut self,
         owner: u32,
@@ -51,7 +54,8 @@ impl HistoryBuilder {
         }
     }
 
-    /// Records a hold with this token; the holder may rely on it until `until`.
+    /// Appends a granted acquisition. At the time of the reply, the holder's clocks prove that the
+    /// hold exists until `until`.
     pub(crate) fn hold_as(
         &mut self,
         owner: u32,
@@ -65,7 +69,7 @@ impl HistoryBuilder {
         self.acquire(owner, mode, span, AcquireResult::Held(hold))
     }
 
-    /// Records an exclusive hold.
+    /// Appends a granted exclusive acquisition, as [`hold_as`](Self::hold_as) does.
     pub(crate) fn hold_exclusively(
         &mut self,
         owner: u32,
@@ -76,26 +80,27 @@ impl HistoryBuilder {
         self.hold_as(owner, Mode::Exclusive, span, token, until)
     }
 
-    /// Redis loses data in this span.
+    /// Assumes that Redis may lose data between these times.
     pub(crate) fn lose_data(&mut self, from: Time, to: Time) {
         self.history.assumptions.losses.push(Loss { from, to });
     }
 
+    /// Appends a call to a count-down latch.
     pub(crate) fn call_latch(&mut self, (invoked, completed): Span, operation: LatchOperation) {
         self.history.counts.push(LatchCall { name: 0, invoked, completed, operation });
     }
 
-    /// Records a call without a reply.
+    /// Appends a call to a count-down latch without a reply.
     pub(crate) fn counts_unconfirmed(&mut self, invoked: Time, operation: LatchOperation) {
         self.call_latch((invoked, NEVER), operation);
     }
 
-    /// The judge accepts the history.
+    /// Asserts that the checker accepts the history.
     pub(crate) fn assert_accepted(&self) {
         self.history.check().unwrap_or_else(|what| panic!("{what}: {:#?}", self.history));
     }
 
-    /// The judge rejects the history, for this reason.
+    /// Asserts that the checker rejects the history with an error that contains `reason`.
     pub(crate) fn assert_rejected(&self, reason: &str) {
         let verdict = self.history.check();
         let refused = verdict.as_ref().is_err_and(|what| what.contains(reason));
@@ -113,10 +118,12 @@ impl AcquisitionBuilder<'_> {
         self
     }
 
+    /// Records a release that found the hold and ended it.
     pub(crate) fn released(self, span: Span) -> Self {
         self.end(span, ReleaseResult::Released)
     }
 
+    /// Records a release that did not find the hold.
     pub(crate) fn was_lost(self, span: Span) -> Self {
         self.end(span, ReleaseResult::WasLost)
     }
@@ -131,28 +138,30 @@ impl AcquisitionBuilder<'_> {
         self.end((sent, NEVER), ReleaseResult::Nothing)
     }
 
-    /// Records a release with an unknown outcome; the hold is over at `over`.
+    /// Records a release with an unknown outcome; the hold may exist until `over`.
     pub(crate) fn release_unknown(self, span: Span, over: Time) -> Self {
         self.end(span, ReleaseResult::Unknown { over })
     }
 
-    /// Records that the holder read its lease.
+    /// Records that the holder's clocks show at `at` a lease that lasts for `left` more.
     pub(crate) fn observed(mut self, at: Time, left: Time) -> Self {
         self.hold().record_lease(at, left);
         self
     }
 
-    /// Records Redis' reply that the hold existed.
+    /// Records Redis' reply, received at `at`, that the hold existed; the call was sent at `sent`.
     pub(crate) fn record_held(mut self, at: Time, sent: Time) -> Self {
         self.hold().record_held(at, sent);
         self
     }
 
+    /// Records Redis' reply, received at `at`, that the hold does not exist.
     pub(crate) fn gone(mut self, at: Time) -> Self {
         self.hold().gone = Some(at);
         self
     }
 
+    /// Records the hold count in the reply to the acquisition.
     pub(crate) fn one_of(mut self, count: u32) -> Self {
         self.hold().count = Some(count);
         self

@@ -1,4 +1,5 @@
-//! Histories of refusals: an acquisition that was refused because another client held.
+//! Histories of refusals: acquisitions that the client reported as busy (I10). Another acquisition
+//! must explain each of them: it holds, or may hold, at some moment of the refused call.
 
 use super::history_builder::HistoryBuilder;
 use test_support::history::{AcquireResult, Mode, NEVER};
@@ -13,6 +14,7 @@ fn a_refusal_without_a_holder_is_refused() {
     builder.assert_rejected("I10 1 was refused without another holder");
 }
 
+/// A hold whose release has an unknown outcome explains refusals until its bound, 90.
 #[test]
 fn a_holder_explains_a_refusal_also_during_its_release() {
     let mut builder = HistoryBuilder::default();
@@ -27,6 +29,7 @@ fn a_holder_explains_a_refusal_also_during_its_release() {
     builder.assert_rejected("I10 2");
 }
 
+/// A failed acquisition may have held, and have been undone, before its reply at 50.
 #[test]
 fn an_undone_acquisition_explains_refusals_during_its_call() {
     let mut builder = HistoryBuilder::default();
@@ -66,6 +69,8 @@ fn a_reader_does_not_explain_the_refusal_of_a_reader() {
     builder.assert_accepted();
 }
 
+/// Where there is a queue, any earlier acquisition explains a refusal, even that of a reader by a
+/// reader: it may have left a waiter behind.
 #[test]
 fn a_waiter_explains_a_refusal_where_there_is_a_queue() {
     let mut builder = HistoryBuilder::default();
@@ -75,6 +80,8 @@ fn a_waiter_explains_a_refusal_where_there_is_a_queue() {
     builder.assert_accepted();
 }
 
+/// The refused acquisition of both permits may have held them for a moment, so it explains the
+/// refusal of one permit beside it. Nothing explains the last refusal.
 #[test]
 fn a_refusal_of_available_permits_is_rejected() {
     let mut builder = HistoryBuilder::with_permits(2);

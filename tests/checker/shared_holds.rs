@@ -1,4 +1,5 @@
-//! Histories of shared holds: readers, permits, and the acquisitions of one owner.
+//! Histories of shared holds: readers and writers (I1, I2), permits (I1), and acquisitions of one
+//! owner, which are one grant with a hold count (I5).
 
 use super::history_builder::HistoryBuilder;
 use test_support::history::Mode;
@@ -16,6 +17,7 @@ fn readers_share_a_token_and_a_writer_beside_them_is_refused() {
     builder.assert_rejected("I1");
 }
 
+/// Two readers have the token 1. A writer with the token 2 cannot have held between them.
 #[test]
 fn readers_have_a_new_token_after_each_writer() {
     let mut builder = HistoryBuilder::default();
@@ -44,7 +46,8 @@ fn more_permits_than_there_are_is_refused() {
     builder.assert_rejected("I1 4 permits are held at 50");
 }
 
-/// No more holders than permits are certain at the same time, and still one grant came too early.
+/// The certain periods, 10 to 50 and 90 to 95, do not overlap. But by its token the second grant
+/// came first, and had the only permit from before 10 to 95.
 #[test]
 fn permits_that_cannot_have_been_returned_in_time_are_rejected() {
     let mut builder = HistoryBuilder::with_permits(1);
@@ -53,6 +56,7 @@ fn permits_that_cannot_have_been_returned_in_time_are_rejected() {
     builder.assert_rejected("I1 0 was granted with no room");
 }
 
+/// A release that leaves another acquisition of the owner does not end its hold.
 #[test]
 fn reentrant_acquisitions_of_one_owner_share_a_grant() {
     let mut builder = HistoryBuilder::default();

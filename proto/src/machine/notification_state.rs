@@ -1,4 +1,14 @@
-//! The notification state of one waiter. Notifications are hints: a waiter without them polls.
+//! The notification state of a machine that waits for a lock, permits or a latch: its subscription,
+//! and the retry that a message has caused.
+//!
+//! Notifications are hints that shorten a pause. No promise depends on them: a machine without a
+//! subscription polls, and a subscribed one retries after [`SILENCE_MAX`] even without a message;
+//! later only if its request budget or the gateway's `Retry-After` requires it.
+//!
+//! A machine passes each input to [`record`](NotificationState::record), and during a pause also to
+//! [`on_input`](NotificationState::on_input). A message that arrives while a try is under way can
+//! only be recorded; [`next_retry`](NotificationState::next_retry) uses it once that try is
+//! refused.
 
 use core::time::Duration;
 
@@ -8,29 +18,34 @@ use super::{Endpoint, Input, Output, TimeoutReason};
 use crate::protocol::calls::Topic;
 use crate::time::Instant;
 
-/// The longest time that a subscribed waiter sends nothing: a stream may die without a sign.
+/// The longest time for which a machine trusts a subscription without a message, since a stream may
+/// die without an error. Then it retries.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Sustained rate of notification-triggered retries: one per 50 ms, however many messages arrive.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The number of such retries that may come at once. Far more than contention on a lock makes a
-/// waiter retry in vain.
+/// The number of notification-triggered retries that may follow each other without a pause.
+/// Contention for one lock wastes far fewer retries of a waiter, so only a flood of messages
+/// reaches the limit.
 const BURST: u32 = 20;
 
-/// The notification state of one machine.
+/// The subscription of one machine, and the retry that a message has caused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NotificationState {
-    /// The topic and its gateway.
+    /// The topic and its gateway; `None` before the first refusal.
     topic: Option<(Endpoint, Topic)>,
-    /// Whether [`Output::Subscribe`] was returned for the topic.
+    /// Whether [`poll`](Self::poll) has returned [`Output::Subscribe`] for this topic.
     has_subscribed: bool,
-    /// Whether the subscription is confirmed.
+    /// Whether the gateway has confirmed the subscription, or a message has proved it.
     is_subscribed: bool,
-    /// A message may have been published since the last try was sent. The next try is due within
-    /// this time.
+    /// `Some` if a message was, or may have been, published after the last try was sent. If that
+    /// try is refused, the next one follows after a random pause of at most this length, which
+    /// begins with the refusal.
     retry_within: Option<Duration>,
-    /// Whether a message has caused the next try.
+    /// Whether the limiter counts the next try: a message, or a confirmation that arrived during
+    /// the last try, has shortened the pause before it. A try after an ordinary pause does not
+    /// count.
     is_triggered: bool,
-    /// Limits the tries that messages cause.
+    /// Limits the rate of the tries that messages cause.
     limiter: RateLimiter,
 }
 
@@ -47,23 +62,26 @@ impl Default for NotificationState {
     }
 }
 
-/// The effect of an input on a pause between two tries.
+/// The effect of an input on the pause between two tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// The pause goes on.
+    /// The pause does not change.
     Keep,
     /// Retry now.
     Now,
-    /// Retry at this time.
+    /// Retry at this time: at random, or when the rate limiter allows it.
     At(Instant),
-    /// Another client has acquired it, for this lease if the message says so: retry when that ends.
+    /// Do not retry soon. Another client has acquired the object: retry when its lease, if the
+    /// message has one, ends. Or a polling machine is subscribed now: wait for a message instead.
     Defer(Option<Duration>),
-    /// The stream is gone: poll from now on.
+    /// The subscription has ended: replace the wait for a message by a back-off pause.
     Poll,
 }
 
 impl NotificationState {
-    /// Sets the topic to subscribe to.
+    /// Sets the topic to subscribe to. A topic that differs from the earlier one needs a new
+    /// subscription. A message of the earlier topic keeps its effect, since a superfluous retry is
+    /// harmless.
     pub(super) fn set_topic(&mut self, to: Endpoint, topic: Topic) {
         let topic = Some((to, topic));
         if self.topic != topic {
@@ -71,12 +89,14 @@ impl NotificationState {
         }
     }
 
-    /// Whether the machine has a topic, so that it was refused once.
+    /// Whether a topic was set. A refusal sets it, so the machine has met a competitor, and
+    /// publishes its grant if it acquires.
     pub(super) const fn has_topic(&self) -> bool {
         self.topic.is_some()
     }
 
-    /// Records that a try is sent: it cannot miss an earlier message.
+    /// Records that a try is sent. It needs no retry for an earlier message, since Redis executed
+    /// the release before it published the message.
     pub(super) fn on_try(&mut self, now: Instant) {
         self.retry_within = None;
         if core::mem::take(&mut self.is_triggered) {
@@ -84,10 +104,11 @@ impl NotificationState {
         }
     }
 
-    /// Records an input.
+    /// Records an input, in every state of the machine. An input about anything other than the
+    /// subscription changes nothing.
     pub(super) const fn record(&mut self, input: &Input) {
         match input {
-            // Earlier messages were missed.
+            // The machine may have missed messages that were published before the confirmation.
             Input::Subscribed { must_retry: true } => {
                 (self.is_subscribed, self.retry_within) = (true, Some(Duration::ZERO));
             }
@@ -104,7 +125,17 @@ impl NotificationState {
         }
     }
 
-    /// Decides the effect of an input on a pause that has this reason.
+    /// Decides the effect of an input on a pause with the reason `why`. The input is recorded
+    /// before.
+    ///
+    /// * No input shortens the gateway's `Retry-After` or the pause before the last try.
+    /// * A confirmed subscription with `must_retry` causes a retry at once. The limiter does not
+    ///   count it, since no message has caused it.
+    /// * A message schedules a retry, unless one is scheduled: that one sees the release too.
+    /// * A grant to another client cancels the scheduled retry, but it does not lengthen a back-off
+    ///   pause.
+    /// * The end of the subscription matters to pauses that rely on it. The other pauses end
+    ///   without a message.
     pub(super) fn on_input(
         &mut self,
         input: &Input,
@@ -131,7 +162,8 @@ impl NotificationState {
         }
     }
 
-    /// When to retry although the last try was refused, if a message calls for it.
+    /// When to retry after a refusal, and the reason; `None` if no message was published since the
+    /// refused try was sent, so that an ordinary pause follows.
     pub(super) fn next_retry(
         &mut self,
         ids: &mut Ids,
@@ -141,8 +173,9 @@ impl NotificationState {
         Some((at.unwrap_or(now), TimeoutReason::Notification))
     }
 
-    /// A random time within `within`, or later if messages have caused too many retries; `None`
-    /// means now.
+    /// Schedules a retry that a message has caused, at a random time up to `within` from now, or
+    /// later if the rate limiter requires it; `None` means now. The random time spreads the retries
+    /// of competing clients.
     fn schedule(&mut self, within: Duration, ids: &mut Ids, now: Instant) -> Option<Instant> {
         self.is_triggered = true;
         if within.is_zero() {
@@ -151,17 +184,20 @@ impl NotificationState {
         Some(now + ids.jitter(within).max(self.limiter.delay(now)))
     }
 
-    /// When a message may cause the next retry; `None` means now.
+    /// When the rate limiter allows the next retry; `None` means now. Waiters of a latch use it
+    /// alone: one message serves them all, so they need no random time.
     pub(super) fn next_allowed(&self, now: Instant) -> Option<Instant> {
         Some(self.limiter.delay(now)).filter(|delay| !delay.is_zero()).map(|delay| now + delay)
     }
 
-    /// How long to wait for a message; `None` without a subscription.
+    /// How long to wait for a message: 7.5 to 10 s, at random, so that waiters do not retry
+    /// together. `None` without a confirmed subscription: the machine polls.
     pub(super) fn silence_timeout(&self, ids: &mut Ids) -> Option<Duration> {
         self.is_subscribed.then(|| SILENCE_MAX - ids.jitter(SILENCE_MAX / 4))
     }
 
-    /// Returns the subscription to make, once.
+    /// Returns the [`Output::Subscribe`] of the topic, once for each topic; `None` if there is no
+    /// topic, or it was returned before.
     pub(super) fn poll<T>(&mut self) -> Option<Output<T>> {
         let (to, topic) = self.topic.as_ref().filter(|_| !self.has_subscribed)?;
         self.has_subscribed = true;

@@ -1,8 +1,11 @@
 //! Checks holds: which ones coexisted, in which order they were granted, and how they ended.
 //!
-//! Tokens are the order of the grants, so nothing has to be searched for. Each grant is put at the
-//! earliest moment that its call, the grant before it and the excluding holds allow. If that is
-//! later than its response, no other choice of moments is possible either.
+//! Three checks run for each name. `check_exclusion` compares certain periods, also of holds
+//! without a known token. `check_hold_counts` compares the acquisitions of one owner.
+//! `check_tokens` decides whether some moments of the grants explain all holds. The tokens give the
+//! order of the grants, so it needs no search: it places each grant at the earliest moment that its
+//! call, the grant before it and the excluding holds allow. To place a grant earlier never delays a
+//! later one, so if its earliest moment is after its response, no other choice is possible either.
 
 use super::{
     AcquireResult, Acquisition, Assumptions, Claim, History, Hold, Mode, NEVER, ReleaseCall,
@@ -11,15 +14,17 @@ use super::{
 
 /// The part of a hold that concerns one name.
 struct Part<'a> {
+    /// The index of the acquisition.
     number: usize,
     acquisition: &'a Acquisition,
     claim: Claim,
     token: Option<u64>,
-    /// When Redis certainly had it.
+    /// The certain period; `None` if there is none.
     certain: Option<(Time, Time)>,
 }
 
 impl History {
+    /// I1 to I5, for each name on its own.
     pub(super) fn check_holds(&self) -> Result<(), String> {
         for (number, acquisition) in self.acquisitions.iter().enumerate() {
             if let AcquireResult::Held(hold) = &acquisition.result {
@@ -41,6 +46,7 @@ impl History {
         Ok(())
     }
 
+    /// The holds of one name, in the order of the responses that granted them.
     fn parts(&self, name: u8) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for (number, acquisition) in self.acquisitions.iter().enumerate() {
@@ -57,13 +63,17 @@ impl History {
         parts
     }
 
-    /// I3 and I4: the reported end of a hold is possible.
+    /// I3 and I4: the reported end of a hold is possible. Unless Redis may have lost data, three
+    /// reports are impossible: that the hold is gone before its proven time is over (I3), that a
+    /// release found it lost before that time (I4), and that a release succeeded after the hold was
+    /// gone (I4).
     fn check_end(
         &self,
         number: usize,
         acquisition: &Acquisition,
         hold: &Hold,
     ) -> Result<(), String> {
+        // Whether Redis may have lost the hold by this time.
         let may_be_lost = |at: Time| {
             self.assumptions
                 .losses
@@ -79,6 +89,9 @@ impl History {
             ));
         }
         let Some(ReleaseCall { sent, completed, result }) = hold.end else { return Ok(()) };
+        // The recorders observe the lease when the release is sent. Without that observation the
+        // lease was over by the holder's clocks, one of which may have jumped ahead. Then the
+        // client may report the lease as lost although earlier observations prove more.
         let was_valid = hold.observations.iter().any(|look| look.at == sent) && hold.gone.is_none();
         if result == ReleaseResult::WasLost
             && was_valid
@@ -87,6 +100,7 @@ impl History {
         {
             return Err(format!("I4 {number} was lost, and was good until {}", hold.until()));
         }
+        // Whether Redis may still release a hold whose lease was over when it was reported as gone.
         let releasable_after_expiry =
             |gone: Time| self.assumptions.releasable_after_expiry && gone >= hold.until();
         let was_gone = hold.gone.is_some_and(|gone| {
@@ -98,7 +112,10 @@ impl History {
         Ok(())
     }
 
-    /// I2: tokens rise from grant to grant, and no grant overlaps a hold that excludes it.
+    /// I2, and I1 by the order of the tokens: tokens rise from grant to grant, and each grant has a
+    /// moment, between its call and its response, at which no hold excludes it. A hold begins at
+    /// that moment here, earlier than its certain period, so this finds overlaps that
+    /// [`check_exclusion`] does not.
     fn check_tokens(&self, parts: Vec<Part<'_>>) -> Result<(), String> {
         let last = self.assumptions.tokens_until.unwrap_or(NEVER);
         let mut parts: Vec<_> = parts
@@ -108,8 +125,9 @@ impl History {
             .collect();
         parts.sort_by_key(|(token, part)| (*token, part.acquisition.invoked));
         let most = self.assumptions.permits.map_or(u32::MAX, |(permits, _)| permits);
-        // The holds that exist, each with the time of its end.
+        // The holds that exist at `at`, each with the earliest time at which it may have ended.
         let mut there: Vec<(Time, &Part<'_>)> = Vec::new();
+        // The earliest moment of the current grant, and its token.
         let (mut at, mut newest) = (0, None);
         for (token, part) in &parts {
             let Acquisition { owner, invoked, completed, .. } = *part.acquisition;
@@ -125,6 +143,7 @@ impl History {
             }
             there.retain(|(end, _)| *end > at);
             there.sort_by_key(|(end, _)| *end);
+            // While a hold excludes this grant, the grant waits for the hold that ends next.
             while let Some((end, _)) = there.first() {
                 let others = || there.iter().filter(|(_, other)| other.acquisition.owner != owner);
                 let permits: u32 = others().map(|(_, other)| other.claim.permits()).sum();
@@ -144,8 +163,8 @@ impl History {
     }
 }
 
-/// Checks a token that occurs again: it must be the same owner's, or that of readers without a
-/// writer between them.
+/// I2: a token that several acquisitions have belongs to one owner, whose hold they share, or to
+/// readers without a writer between them.
 fn check_shared_token(token: u64, part: &Part<'_>, all: &[(u64, Part<'_>)]) -> Result<(), String> {
     let mut others = all.iter().filter(|(other, o)| *other == token && o.number != part.number);
     if others.all(|(_, other)| other.acquisition.owner == part.acquisition.owner) {
@@ -158,8 +177,10 @@ fn check_shared_token(token: u64, part: &Part<'_>, all: &[(u64, Part<'_>)]) -> R
     Err(format!("I2 token {token} of {} was handed out before", part.number))
 }
 
-/// I1: no two holds that certainly exist exclude each other.
+/// I1: no two certain periods of holds that exclude each other overlap, and at no time do certain
+/// holds have more permits than there are.
 fn check_exclusion(parts: &[Part<'_>], assumptions: &Assumptions) -> Result<(), String> {
+    // The holds that certainly exist at `begin`, each with the end of its certain period.
     let mut there: Vec<(Time, &Part<'_>)> = Vec::new();
     for part in parts {
         let Some((begin, end)) = part.certain else { continue };
@@ -179,7 +200,9 @@ fn check_exclusion(parts: &[Part<'_>], assumptions: &Assumptions) -> Result<(), 
     Ok(())
 }
 
-/// I5: overlapping holds of one owner are one grant, with a hold count.
+/// I5: acquisitions of one owner that overlap are one grant, so they have one token, and the hold
+/// count in each response is the number of acquisitions that the owner had then. Where calls
+/// overlap, Redis may have executed them in either order, so the count has a range.
 fn check_hold_counts(parts: &[Part<'_>]) -> Result<(), String> {
     for (place, part) in parts.iter().enumerate() {
         let AcquireResult::Held(hold) = &part.acquisition.result else { continue };
@@ -198,15 +221,18 @@ fn check_hold_counts(parts: &[Part<'_>]) -> Result<(), String> {
             }
         }
         let Some(count) = hold.count else { continue };
+        // When the release was sent and when its response came; never without a release.
         let release_span = |acquisition: &Acquisition| match &acquisition.result {
             AcquireResult::Held(Hold { end: Some(end), .. }) => (end.sent, end.completed),
             _ => (NEVER, NEVER),
         };
         let Acquisition { invoked, completed, .. } = *part.acquisition;
         let same = || own().map(|(_, other)| other).filter(|other| other.token == part.token);
+        // Granted before this call began, and not released before its response: counted.
         let sure = |acquisition: &Acquisition| {
             acquisition.completed <= invoked && release_span(acquisition).0 >= completed
         };
+        // Begun before this response, and perhaps not released when this call began: may count.
         let perhaps = |acquisition: &Acquisition| {
             acquisition.invoked <= completed && release_span(acquisition).1 >= invoked
         };

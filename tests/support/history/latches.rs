@@ -1,26 +1,27 @@
-//! Checks count-down latches. Without a token that orders their operations, the checker searches
-//! for an order.
+//! Checks that calls to count-down latches are linearizable. No token orders these calls, so the
+//! checker searches for an order.
 //!
 //! It processes calls and responses by time, and keeps the set of all possible states of the latch:
-//! its number, and which of the pending calls have taken effect. A response keeps the states in
-//! which its call has taken effect, before or at this point; a call without a response stays
-//! pending for ever. This is the search of Wing and Gong in Lowe's order, memoised by the set of
-//! states.
+//! its remaining count, and which of the pending calls have taken effect. A response keeps the
+//! states in which its call has taken effect, before or at this point, with this response. A call
+//! with an unknown outcome stays pending for ever. This is the search of Wing and Gong in Lowe's
+//! order, memoised by the set of states.
 
 use std::collections::BTreeSet;
 
 use super::{History, LatchCall, LatchOperation, NEVER, Time};
 
-/// A possible state of a latch: the remaining count, and the pending calls that have taken effect.
+/// A possible state of a latch: the remaining count, and the indices of the pending calls that have
+/// taken effect, in ascending order.
 type State = (u64, Vec<usize>);
 
 impl History {
-    /// I6 and I10: some order of the calls, each between its start and its response, explains all
-    /// responses.
+    /// I6 and I10: some order of the calls, each with one effect between its start and its
+    /// response, explains all responses. Errors name I6 for both.
     pub(super) fn check_latches(&self) -> Result<(), String> {
         let names: BTreeSet<u8> = self.counts.iter().map(|count| count.name).collect();
-        // A data loss, or an older number that comes back with it, makes every later number
-        // meaningless.
+        // From the first data loss on, any count is possible: the latch may be lost, or an older
+        // count may come back with a replica. Only earlier responses are checked.
         let last = self.assumptions.losses.iter().map(|loss| loss.from).min().unwrap_or(NEVER);
         for name in names {
             let counts = self.counts.iter().filter(|count| count.name == name);
@@ -32,7 +33,7 @@ impl History {
 }
 
 impl LatchCall {
-    /// This call without a response that came after `last`.
+    /// This call as known at `last`: a response that came later is replaced by an unknown outcome.
     fn until(&self, last: Time) -> Self {
         let operation = match self.operation {
             operation if self.completed < last => operation,
@@ -48,14 +49,17 @@ impl LatchCall {
     }
 }
 
+/// Searches for an order of the calls to one latch. Fails at the first response that no order
+/// explains.
 fn search(counts: &[LatchCall]) -> Result<(), String> {
     let calls = counts.iter().enumerate().map(|(number, count)| (count.invoked, 0, number));
     let answers = counts.iter().enumerate().filter(|(_, count)| !count.operation.is_unconfirmed());
     let mut events: Vec<_> =
         calls.chain(answers.map(|(number, count)| (count.completed, 1, number))).collect();
-    // A call and a response at the same time may have happened in either order.
+    // At equal times calls come before responses: they overlap, so either order is possible.
     events.sort_unstable();
     let mut under_way: Vec<usize> = Vec::new();
+    // At first the latch is open: its count is 0.
     let mut states = BTreeSet::from([(0, Vec::new())]);
     for (at, kind, number) in events {
         if kind == 0 {
@@ -71,14 +75,16 @@ fn search(counts: &[LatchCall]) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the states in which call `number` has taken effect, after any pending calls in any
-/// order.
+/// Returns the states in which call `number` has taken effect with its recorded response, after any
+/// of the pending calls in any order; empty if there is no such state. The returned states do not
+/// have this call among the pending ones any more.
 fn answered(
     counts: &[LatchCall],
     under_way: &[usize],
     states: BTreeSet<State>,
     number: usize,
 ) -> BTreeSet<State> {
+    // States to continue from, states that were continued, and states to return.
     let (mut open, mut seen, mut good) = (states, BTreeSet::new(), BTreeSet::new());
     while let Some((left, done)) = open.pop_first() {
         if !seen.insert((left, done.clone())) {
@@ -90,7 +96,7 @@ fn answered(
             continue;
         }
         let waits = |other: &&usize| !done.contains(other);
-        // Equal calls without a response are interchangeable: only the first is tried.
+        // Equal calls with an unknown outcome are interchangeable: only the first one is tried.
         let alike = |one: usize, other: usize| {
             other < one
                 && counts[one].operation == counts[other].operation
@@ -111,11 +117,13 @@ fn answered(
 }
 
 impl LatchOperation {
+    /// Whether the call has no response to check. Its effect may come at any later time, or never.
     const fn is_unconfirmed(self) -> bool {
         matches!(self, Self::PerhapsSet(_) | Self::PerhapsDown | Self::Nothing)
     }
 
-    /// The remaining count after this act, or `None` if its recorded response contradicts `left`.
+    /// The remaining count after this operation on a latch with the count `left`; `None` if its
+    /// recorded response is not possible then, or if the operation has no effect.
     const fn done(self, left: u64) -> Option<u64> {
         let down = left.saturating_sub(1);
         match self {

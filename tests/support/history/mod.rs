@@ -1,145 +1,176 @@
-//! Records what clients did and which responses they received, and checks afterwards whether that
-//! is possible. It uses nothing that a client cannot see.
+//! Histories: the calls of clients and the responses that they received, with their times. The
+//! checker decides afterwards whether a history is possible under the promises I1 to I6 and I10 of
+//! `docs/reliability.md`. It uses only facts that a client can see.
 //!
-//! All times, deadlines too, are microseconds of one clock that is always right: the recorder
-//! converts what a holder's own clocks show to the least time that this can mean.
+//! * `record` appends calls and responses to a history while a test runs.
+//! * `holds` checks that holds exclude each other (I1), that their tokens rise (I2), that their
+//!   ends are possible (I3, I4) and that re-entrant holds are counted (I5).
+//! * `refusals` checks that another client explains each refusal (I10).
+//! * `latches` checks that some order of the calls explains each response of a latch (I6).
+//!
+//! All times, deadlines too, are microseconds of the test's own clock. The clocks of the clients
+//! may be wrong. So `record` shortens a remaining lease that a holder reads by the largest error of
+//! its clock, and lengthens the bound of an unknown outcome by it.
+//!
+//! A hold certainly exists in its *certain period*: from the response that granted it, which the
+//! client received after Redis had executed the call, up to the last time that an observation
+//! proves. See [`Acquisition::certain_period`]. Outside of that period the hold may exist or not;
+//! then the checker assumes the case that makes the history possible.
 
 mod holds;
 mod latches;
 mod record;
 mod refusals;
 
-/// Microseconds by the test's one clock.
+/// Microseconds of the test's clock.
 pub type Time = u64;
 
-/// The time of a response that never came.
+/// The time of a response that never came. It is later than any other time.
 pub const NEVER: Time = Time::MAX;
 
-/// All that clients did, and what is known of their environment.
+/// The calls of all clients, their responses, and the facts about the environment.
 #[derive(Clone, Debug, Default)]
 pub struct History {
+    /// Messages of the checker name an acquisition by its index.
     pub acquisitions: Vec<Acquisition>,
+    /// The calls to count-down latches.
     pub counts: Vec<LatchCall>,
     pub assumptions: Assumptions,
 }
 
-/// The facts that the check may rely on.
+/// The facts that the checker relies on. By default nothing is lost, and there are no permits.
 #[derive(Clone, Debug, Default)]
 pub struct Assumptions {
-    /// The number of permits under each name, and the time from which it is certain.
+    /// The number of permits under each name, and the time at which they are set up. `None` if the
+    /// objects have no permits.
     pub permits: Option<(u32, Time)>,
-    /// When Redis may have lost confirmed data, or ended a lease early (C1 and C2).
+    /// The periods in which Redis may have lost confirmed data, or ended a lease early: those in
+    /// which conditions C1 and C2 of `docs/reliability.md` may be violated.
     pub losses: Vec<Loss>,
-    /// The time from which not even rising tokens are promised: Redis' clock went back, and its
-    /// data is lost.
+    /// The time from which tokens may be older than earlier ones, such as after Redis' clock was
+    /// set back and its last token was lost. `None` if I2 holds for the whole history.
     pub tokens_until: Option<Time>,
-    /// Waiting clients keep other clients from acquiring.
+    /// Whether a waiting client may keep other clients from acquiring a free object. Then any
+    /// earlier acquisition explains a refusal.
     pub queues: bool,
-    /// An expired hold can be released until another client has acquired the object.
+    /// Whether an expired hold can be released until another client has acquired the object: so
+    /// with the values of a group.
     pub releasable_after_expiry: bool,
-    /// Each acquisition needs a majority of nodes, so a refusal may have other reasons than a hold.
+    /// Whether each acquisition needs a majority of nodes. Then a refusal may have other reasons
+    /// than a hold, and refusals are not checked.
     pub needs_majority: bool,
 }
 
-/// A period in which data may get lost.
+/// A period in which Redis may lose data.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     pub from: Time,
+    /// [`NEVER`] if the effect lasts.
     pub to: Time,
 }
 
 /// The part of an acquisition that concerns one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
+    /// The number of the name in the test.
     pub name: u8,
     pub mode: Mode,
 }
 
+/// How an acquisition excludes others of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Exclusive use.
+    /// Excludes every other owner.
     Exclusive,
-    /// Use shared with other readers.
+    /// Shared by readers; excludes writers.
     Shared,
-    /// This number of permits.
+    /// This number of permits. Together the holders have at most [`Assumptions::permits`].
     Permits(u32),
 }
 
-/// An acquisition, and its hold to the end.
+/// A call that acquires one or several names, and the hold that follows, up to its release.
 #[derive(Clone, Debug)]
 pub struct Acquisition {
-    /// Acquisitions of one owner share one hold.
+    /// The owner in Redis. Acquisitions of one owner do not exclude each other: they share a hold.
     pub owner: u32,
     pub claims: Vec<Claim>,
+    /// When the client began the call.
     pub invoked: Time,
+    /// When the client received the response; [`NEVER`] without one.
     pub completed: Time,
-    /// The requested lease.
+    /// The requested lease, in microseconds.
     pub lease: Time,
     pub result: AcquireResult,
 }
 
-/// How an acquisition ended.
+/// The response to an acquisition. With `Held` the caller holds all claims.
 #[derive(Clone, Debug)]
 pub enum AcquireResult {
-    /// No response: the caller is gone, or the call is still pending.
+    /// No response: the caller is gone, or the call is still pending. A hold may exist at any time.
     Nothing,
     Held(Hold),
-    /// Another client holds it; this caller holds nothing.
+    /// The client reported that another client holds it. The caller holds nothing.
     Busy,
-    /// The caller holds nothing.
+    /// The acquisition failed for another reason. The caller holds nothing.
     Not,
-    /// A hold may exist until `over`.
+    /// The outcome is unknown. A hold may exist until `over`.
     Unknown {
         over: Time,
     },
 }
 
-/// A hold, as its holder knows it.
+/// A hold, by the facts that its holder has.
 #[derive(Clone, Debug, Default)]
 pub struct Hold {
-    /// The token of each claim.
+    /// The token of each claim, in the same order; `None` if the holder does not know it.
     pub tokens: Vec<Option<u64>>,
-    /// How many acquisitions of its owner shared it when this one was granted.
+    /// The hold count in the response: the number of the owner's acquisitions that held then,
+    /// including this one.
     pub count: Option<u32>,
-    /// The holder's observations of it.
+    /// The observations that prove that it existed.
     pub observations: Vec<Observation>,
-    /// When Redis reported that it does not exist any more.
+    /// When the holder first received Redis' report that it does not exist any more.
     pub gone: Option<Time>,
+    /// The holder's release; `None` if it sent none.
     pub end: Option<ReleaseCall>,
 }
 
-/// An observation of a hold: by the holder's own clocks, or in Redis.
+/// A proof that a hold existed: the holder's own clocks showed a remaining lease, or Redis replied
+/// that the hold exists.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
-    /// The time of the observation.
+    /// When the holder made the observation.
     pub at: Time,
-    /// The hold is valid until this time at least.
+    /// The hold exists until this time at least. After [`at`](Self::at) for a remaining lease;
+    /// before it for a reply of Redis, which proves nothing about the time after its call was sent.
     pub until: Time,
 }
 
-/// Its release.
+/// The release of a hold.
 #[derive(Clone, Copy, Debug)]
 pub struct ReleaseCall {
     pub sent: Time,
+    /// When the client received the response; [`NEVER`] without one.
     pub completed: Time,
     pub result: ReleaseResult,
 }
 
+/// The response to a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseResult {
     /// The hold existed and was released.
     Released,
-    /// The hold did not exist any more.
+    /// The hold did not exist any more when Redis executed the release.
     WasLost,
-    /// The hold may exist until `over`.
+    /// The outcome is unknown. The hold may exist until `over`.
     Unknown { over: Time },
-    /// Other acquisitions of the same owner still hold it.
+    /// The hold count was reduced: other acquisitions of the same owner still hold it.
     Left,
-    /// No response.
+    /// No response, or an error without a bound. The hold may exist at any time.
     Nothing,
 }
 
-/// One operation on a latch.
+/// One call to a count-down latch.
 #[derive(Clone, Copy, Debug)]
 pub struct LatchCall {
     pub name: u8,
@@ -148,34 +179,38 @@ pub struct LatchCall {
     pub operation: LatchOperation,
 }
 
-/// An operation on a latch, and its response.
+/// An operation on a count-down latch, and its response. A latch with a count of 0 is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatchOperation {
-    /// Sets the count; whether it was set.
+    /// Sets the count of an open latch; `false` if the latch was closed, so the count was not set.
     Set(u64, bool),
-    /// Counts down; the remaining count.
+    /// Counts down by one; the response has the remaining count.
     Down(u64),
-    /// Reads the count.
+    /// Reads the count, which the response has. A wait that ended at an open latch is a read of 0.
     Read(u64),
-    /// The latch was found closed.
+    /// A wait ended because the latch was still closed: its count was above 0.
     Closed,
-    /// Sets the count, with an unknown outcome.
+    /// Sets the count, with an unknown outcome: it may take effect at any later time, or never.
     PerhapsSet(u64),
-    /// Counts down, with an unknown outcome.
+    /// Counts down, with an unknown outcome: it may take effect at any later time, or never.
     PerhapsDown,
-    /// Nothing was done.
+    /// The client reported that the call was not executed, or its response proves nothing.
     Nothing,
 }
 
 impl History {
-    /// Checks the history. An error names the broken promise and the impossible event.
+    /// Checks the history.
+    ///
+    /// # Errors
+    /// The first violation: the promise, such as I1, and the numbers of the acquisitions, or the
+    /// time and the call of a latch.
     pub fn check(&self) -> Result<(), String> {
         self.check_holds()?;
         self.check_refusals()?;
         self.check_latches()
     }
 
-    /// The hold of an acquisition.
+    /// The hold of an acquisition; `None` if it was not granted. Panics without this acquisition.
     pub fn hold(&mut self, acquisition: usize) -> Option<&mut Hold> {
         match &mut self.acquisitions[acquisition].result {
             AcquireResult::Held(hold) => Some(hold),
@@ -185,34 +220,38 @@ impl History {
 }
 
 impl Hold {
-    /// Records that the holder sees it valid now, for `left` at least.
+    /// Records that the holder's own clocks show a lease that lasts for `left` more at least.
     pub fn record_lease(&mut self, now: Time, left: Time) {
         self.observations.push(Observation { at: now, until: now + left });
     }
 
-    /// Records that Redis reports now that it existed at `sent`.
+    /// Records a reply of Redis, received now, that the hold exists. The call was sent at `sent`,
+    /// before Redis executed it, so the hold existed until then.
     pub fn record_held(&mut self, now: Time, sent: Time) {
         self.observations.push(Observation { at: now, until: sent });
     }
 
-    /// The time until which it is valid, by the observations up to `then`.
+    /// The time until which it existed at least, by the observations made up to `then`.
     fn valid_until(&self, then: Time) -> Time {
         let observations = self.observations.iter().filter(|look| look.at <= then);
         observations.map(|look| look.until).max().unwrap_or(0)
     }
 
-    /// The time until which it is valid, by all observations.
+    /// The time until which it existed at least, by all observations.
     pub(super) fn until(&self) -> Time {
         self.valid_until(NEVER)
     }
 }
 
 impl Claim {
+    /// Whether two owners cannot have both claims at once. Permits conflict by their sum, which the
+    /// caller has to compare.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         let alone = self.mode == Mode::Exclusive || other.mode == Mode::Exclusive;
         self.name == other.name && alone
     }
 
+    /// The number of permits; 0 for a lock.
     pub const fn permits(&self) -> u32 {
         match self.mode {
             Mode::Permits(permits) => permits,
@@ -222,16 +261,21 @@ impl Claim {
 }
 
 impl Acquisition {
-    /// The period in which Redis certainly had it; `None` if there is no such period.
+    /// The period in which its hold certainly existed in Redis; `None` if there is none.
+    ///
+    /// It begins with the response, since the call was executed before. It ends with the last time
+    /// that an observation proves, with the sending of the release, or with the first possible loss
+    /// of data, whichever is first.
     pub fn certain_period(&self, assumptions: &Assumptions) -> Option<(Time, Time)> {
         let AcquireResult::Held(hold) = &self.result else { return None };
-        // An observation after a loss proves nothing about the time before: a vanished hold may
-        // have come back.
+        // Only observations before the first loss count. A later one proves nothing about the time
+        // between: the hold may have vanished, and a replica that stored it may have taken over.
         let losses = assumptions.losses.iter().filter(|loss| loss.to >= self.invoked);
         let last = losses.map(|loss| loss.from).min().unwrap_or(NEVER);
         let good = hold.valid_until(last);
         let end = match hold.end {
-            // A hold that was released existed until then, even if its holder believed it expired.
+            // Redis found the hold when it executed the release, so it existed when the release was
+            // sent, even if its lease was over by the holder's clocks.
             Some(ReleaseCall { sent, completed, result: ReleaseResult::Released })
                 if completed <= last =>
             {
@@ -244,7 +288,8 @@ impl Acquisition {
         (end > self.completed).then_some((self.completed, end))
     }
 
-    /// The time after which nothing of it can exist.
+    /// The last time at which a hold by this acquisition may exist in Redis; [`NEVER`] if nothing
+    /// bounds it. The lease is no bound, since the history does not have its renewals.
     pub fn latest_end(&self) -> Time {
         let AcquireResult::Held(hold) = &self.result else {
             return match self.result {

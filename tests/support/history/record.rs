@@ -1,4 +1,5 @@
-//! Records a history: converts a client's results to the checker's terms.
+//! Records a history while a test runs: converts the results that a client returns to the checker's
+//! terms, and the times that its clocks show to times of the test's clock.
 
 use std::time::Duration;
 
@@ -9,20 +10,20 @@ use super::{
     AcquireResult, Acquisition, Claim, History, Hold, NEVER, ReleaseCall, ReleaseResult, Time,
 };
 
-/// The least real time that a holder's clock may show as `time`: 2 % and 2 ms less, since the 1 %
-/// that the client allows for is not the only error.
+/// The least real time that a client's clock may show as `time`: 2 % and 2 ms less. The client
+/// allows for a drift of 1 %; the rest covers rounding and the time between two readings.
 fn at_least(time: Duration) -> Time {
     (time.as_micros() as Time * 98 / 100).saturating_sub(2_000)
 }
 
-/// The longest real time that a holder's clock may show as `time`: 2 % and 10 ms more.
+/// The longest real time that a client's clock may show as `time`: 2 % and 10 ms more.
 fn at_most(time: Duration) -> Time {
     time.as_micros() as Time * 102 / 100 + 10_000
 }
 
 impl History {
-    /// Records the start of an acquisition by an owner of its own; returns the number of the
-    /// acquisition.
+    /// Records the start of an acquisition, and returns its number for the calls below. Each
+    /// acquisition gets another owner, so recorded acquisitions share no hold.
     pub fn record_call(&mut self, now: Time, claims: &[Claim], lease: Duration) -> usize {
         self.acquisitions.push(Acquisition {
             owner: self.acquisitions.len() as u32,
@@ -35,13 +36,14 @@ impl History {
         self.acquisitions.len() - 1
     }
 
-    /// Records the result of an acquisition.
+    /// Records the result of an acquisition, received now.
     pub fn record_result(&mut self, now: Time, acquisition: usize, result: AcquireResult) {
         let acquisition = &mut self.acquisitions[acquisition];
         (acquisition.completed, acquisition.result) = (now, result);
     }
 
-    /// Records the failure of an acquisition: nothing is held, or a hold may exist.
+    /// Records the failure of an acquisition. A hold may exist only if the error has a bound for
+    /// it; any other error promises that nothing is held.
     pub fn record_refusal(&mut self, now: Time, acquisition: usize, error: &AcquireError) {
         let result = match error {
             AcquireError::Busy { .. } => AcquireResult::Busy,
@@ -54,28 +56,32 @@ impl History {
         self.record_result(now, acquisition, result);
     }
 
-    /// Records that the holder observes its lease, with `left` remaining.
+    /// Records that the holder's own clocks show a lease with `left` remaining. A lease that is
+    /// over proves nothing, and is not recorded.
     pub fn record_lease(&mut self, now: Time, acquisition: usize, left: Duration) {
         if !left.is_zero() {
             self.change(acquisition, |hold| hold.record_lease(now, at_least(left)));
         }
     }
 
-    /// Records that Redis reported a hold that existed at `sent` or later.
+    /// Records a reply of Redis, received now, that the hold exists. The call was sent at `sent`.
     pub fn record_held(&mut self, now: Time, acquisition: usize, sent: Time) {
         self.change(acquisition, |hold| hold.record_held(now, sent));
     }
 
-    /// Records that Redis reported that a hold does not exist any more.
+    /// Records Redis' report, received now, that the hold does not exist any more. Only the first
+    /// report counts.
     pub fn record_gone(&mut self, now: Time, acquisition: usize) {
         self.change(acquisition, |hold| hold.gone = hold.gone.or(Some(now)));
     }
 
+    /// Records that the holder sends a release now.
     pub fn record_release_call(&mut self, now: Time, acquisition: usize) {
         let end = ReleaseCall { sent: now, completed: NEVER, result: ReleaseResult::Nothing };
         self.change(acquisition, |hold| hold.end = Some(end));
     }
 
+    /// Records the result of the release, received now. A repeated release replaces it.
     pub fn record_release_result(
         &mut self,
         now: Time,
@@ -95,13 +101,14 @@ impl History {
         });
     }
 
-    /// A short form to read.
+    /// The history as lines of text, for the message of a failed test.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let acquisitions = self.acquisitions.iter().enumerate();
         let counts = self.counts.iter().map(|count| format!("{count:?}"));
         acquisitions.map(|(number, acquisition)| format!("{number}: {acquisition:?}")).chain(counts)
     }
 
+    /// Changes the hold of an acquisition; does nothing if it was not granted.
     fn change(&mut self, acquisition: usize, change: impl FnOnce(&mut Hold)) {
         if let Some(hold) = self.hold(acquisition) {
             change(hold);
