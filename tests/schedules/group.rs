@@ -1,6 +1,7 @@
-//! A group of values, of which an owner acquires several at once: clients of this library and of
-//! Redisson, each of which acquires one set of values after another. Redisson computes and compares
-//! the ends of holds by its own clocks, which may be wrong, so this library allows for their error.
+//! A group of values, Redisson's `getMultiLock(group, values)`, of which an owner acquires several
+//! at once: clients of this library and of Redisson, each of which acquires one set of values after
+//! another. Redisson computes and compares the ends of holds by its own clocks, which may be wrong,
+//! so this library allows for their error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -264,9 +265,9 @@ impl Group {
         Ok(())
     }
 
-    /// Runs a random action of a Redisson client. It may take values from another Redisson client,
-    /// whose clock may differ: a flaw of Redisson's (FM7). It must not take any from a client of
-    /// this library.
+    /// Runs a random action of a Redisson client. Redisson's clients may take values from each
+    /// other, since their clocks differ and a late unlock ends the hold of the next owner (FM7).
+    /// They must take none from a client of this library.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();
         let Env { rng, model, now, coverage, .. } = &mut self.env;
