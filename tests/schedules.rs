@@ -1,7 +1,11 @@
 //! Random schedules: clients of this library and Redisson programs use one object in virtual time,
-//! on a network that loses, delays and duplicates requests and replies. The scripts run in their
-//! model, and invariants are checked after every event. Without one of its rules, an object must
-//! violate an invariant.
+//! on a network that loses and delays messages and duplicates requests. A model in Rust executes
+//! the scripts, and the invariants are checked after every event. To show that the invariants would
+//! find a fault, other tests leave out one rule of the protocol, and must find a schedule that
+//! violates an invariant. Every schedule is drawn from its seed, so a failure can be repeated.
+//!
+//! Rules such as C8 or F11 are those of `proto/src/protocol/README.md`; `S36` before a test names a
+//! scenario of `docs/reliability.md`. Names and messages call Redisson's programs *Java*.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

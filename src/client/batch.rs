@@ -2,9 +2,9 @@
 //!
 //! A caller joins the open batch and yields once so that other calls of this event-loop turn can
 //! join. The first caller to be polled again sends the batch; a batch of one call is sent as a
-//! plain request. The request then belongs to all of its callers: each of them that is polled
-//! drives it, it outlives a caller that is dropped, and it is cancelled with the last one. The next
-//! batch does not wait for it.
+//! plain request. The request then belongs to all of its callers, the *members*: each of them that
+//! is polled drives it, it outlives a member that is dropped, and it is cancelled with the last
+//! one. The next batch does not wait for it.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -24,12 +24,15 @@ use edgelatch_proto::protocol::gateway::{PipelineOutcome, Request, Response};
 
 /// The result of joining a batch.
 pub(super) enum Joined {
+    /// The batch was sent: its response to this request, or its failure.
     Answered(Result<Response, FailureKind>),
-    /// The request is to be sent by itself.
+    /// The caller has to send the request by itself: no other call has joined, or the gateway has
+    /// no pipelines and so has executed nothing.
     Alone(Request),
 }
 
-/// Joins the open batch, and returns the response, or the request if no other call has joined.
+/// Joins the open batch. The first poll only yields, so that other calls can join; the second sends
+/// the batch unless another member has.
 pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Joined {
     let mut member = Member::new(link, request);
     let mut others_came = false;
@@ -43,7 +46,8 @@ pub(super) async fn join<T: Transport>(link: &Link<T>, request: Request) -> Join
     .await
 }
 
-/// The open batch of a client at one gateway. Batches that are under way belong to their members.
+/// The newest batch of a client at one gateway: the next call joins it if it is open and has room,
+/// and otherwise replaces it. Batches that were sent belong to their members.
 pub(super) struct Batches<F>(Mutex<Arc<Batch<F>>>);
 
 impl<F> Default for Batches<F> {
@@ -58,30 +62,39 @@ impl<F> core::fmt::Debug for Batches<F> {
     }
 }
 
+/// One batch, shared by its members. `F` is the transport's future of the request.
 struct Batch<F> {
     state: Mutex<State<F>>,
-    /// Wakes all members, since any of them may be polled next.
+    /// The wakers of all members. The request wakes each of them, since any member may be dropped
+    /// before it is polled.
     notice: Arc<Notice>,
 }
 
 struct State<F> {
     stage: Stage<F>,
+    /// One seat for each member that has joined, in the order of the commands. A seat is not
+    /// removed when its member leaves, since the members know theirs by index.
     seats: Vec<Seat>,
-    /// The number of members that have not taken their result yet.
+    /// The number of members that have neither taken their result nor left.
     members: usize,
 }
 
 enum Stage<F> {
+    /// Calls may join.
     Open,
+    /// The request was sent.
     UnderWay(F),
+    /// The request has ended, or its last member has left.
     Over,
 }
 
 /// The state of one member's request.
 enum Seat {
+    /// The request, while it has no result.
     Taken(Request),
+    /// The result, until the member takes it.
     Answered(Result<Response, FailureKind>),
-    /// The member left before the batch was sent, or has taken its result.
+    /// The member has left before the batch was sent, or has taken its result.
     Empty,
 }
 
@@ -97,6 +110,7 @@ impl<F> Batch<F> {
 }
 
 impl<F> State<F> {
+    /// Returns the requests without a result, in the order of the commands.
     fn requests(&self) -> impl Iterator<Item = &Request> {
         self.seats.iter().filter_map(|seat| match seat {
             Seat::Taken(request) => Some(request),
@@ -104,8 +118,9 @@ impl<F> State<F> {
         })
     }
 
-    /// Adds a request and returns its place, or returns the request if the batch is full or no
-    /// longer open.
+    /// Adds a request and returns the index of its seat, or returns the request if the batch is
+    /// full or no longer open. An empty batch accepts a request of any size, since it can be sent
+    /// alone.
     fn seat(&mut self, request: Request) -> Result<usize, Request> {
         let bytes = self.requests().fold(request.body.len(), |sum, other| sum + other.body.len());
         let few = self.seats.len() < Request::SEVERAL_MAX && bytes <= Request::SEVERAL_BYTES_MAX;
@@ -117,13 +132,15 @@ impl<F> State<F> {
         Ok(self.seats.len() - 1)
     }
 
+    /// Empties a seat, whose member leaves or takes its result.
     fn take(&mut self, place: usize) -> Seat {
         self.members -= 1;
         let seat = self.seats.get_mut(place);
         seat.map_or(Seat::Empty, |seat| mem::replace(seat, Seat::Empty))
     }
 
-    /// Assigns each response to the member whose request it answers.
+    /// Ends the batch, and stores each member's result. Responses are in the order of the requests.
+    /// After `Unsupported` the requests stay, and each member sends its own.
     fn end(&mut self, answers: PipelineOutcome) {
         self.stage = Stage::Over;
         let (mut each, all) = match answers {
@@ -139,15 +156,17 @@ impl<F> State<F> {
     }
 }
 
-/// A member's place in a batch, given up when it is dropped.
+/// One caller in a batch. It leaves the batch when it is dropped.
 struct Member<'l, T: Transport> {
     link: &'l Link<T>,
     batch: Arc<Batch<T::Sending>>,
-    /// `None` once the result was taken.
+    /// The index of its seat; `None` once it has taken its result.
     place: Option<usize>,
 }
 
 impl<'l, T: Transport> Member<'l, T> {
+    /// Joins the open batch, or replaces it by a new one if it is full or was sent. The members of
+    /// a full batch still send it.
     fn new(link: &'l Link<T>, request: Request) -> Self {
         let mut open = link.batches().0.lock().unwrap_or_else(PoisonError::into_inner);
         let seated = open.state().seat(request);
@@ -158,6 +177,7 @@ impl<'l, T: Transport> Member<'l, T> {
         Self { link, batch: Arc::clone(&open), place: Some(place) }
     }
 
+    /// Sends the batch if it is still open, and drives its request.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Joined> {
         let batch = Arc::clone(&self.batch);
         let mut state = batch.state();
@@ -166,7 +186,8 @@ impl<'l, T: Transport> Member<'l, T> {
             let (Some(first), Some(second)) = (requests.next(), requests.next()) else {
                 drop(requests);
                 let joined = self.tell(&mut state);
-                // No member is left, so the batch stays open for the next caller.
+                // This was the only member, so the batch is empty and stays open for the next
+                // caller.
                 state.seats.clear();
                 return Poll::Ready(joined);
             };
@@ -189,11 +210,12 @@ impl<'l, T: Transport> Member<'l, T> {
         Poll::Ready(self.tell(&mut state))
     }
 
+    /// Takes this member's result.
     fn tell(&mut self, state: &mut State<T::Sending>) -> Joined {
         match self.place.take().map_or(Seat::Empty, |place| state.take(place)) {
             Seat::Answered(answer) => Joined::Answered(answer),
             Seat::Taken(request) => Joined::Alone(request),
-            // The result is taken only once.
+            // Not reached: the result is taken only once.
             Seat::Empty => Joined::Answered(Err(FailureKind::Broken)),
         }
     }
@@ -207,10 +229,15 @@ impl<T: Transport> Drop for Member<'_, T> {
             state.take(place);
             return;
         }
+        // A gateway that never responds to pipelines would make each caller give up, so the next
+        // calls are sent singly unless pipelines are known to work here.
         self.link.learned(|learned| learned.memory.unanswered());
-        // The response to its request still arrives with those of the other members.
+        // The seat keeps the request, since the gateway still responds to its command: without the
+        // seat, the responses would be assigned to the wrong members.
         state.members -= 1;
         if state.members == 0 {
+            // Dropping the transport's future cancels the request. That is
+            // foreign code, so it runs without the lock.
             let given_up = mem::replace(&mut state.stage, Stage::Over);
             drop(state);
             drop(given_up);
@@ -233,9 +260,10 @@ mod tests {
     use crate::transport::{ByteStream, StreamHead, StreamLimits, Transport};
     use edgelatch_proto::protocol::gateway::{Gateway, Request, Response};
 
-    /// Returns the body of the request, when it is polled for the second time.
+    /// A transport whose response is the body of the request.
     struct Echo;
 
+    /// Its request under way: pending at the first poll, so that members share the driving of it.
     struct Echoing {
         answer: Option<Response>,
         was_polled: bool,
@@ -278,10 +306,11 @@ mod tests {
         }
     }
 
-    /// The number of requests of each thread.
+    /// The number of requests that each thread sends, one after the other.
     const COUNT: usize = 10_000;
 
-    /// Sends this body, and returns the body of the response.
+    /// Sends this body, and returns the body of the response, or its own if no other call has
+    /// joined.
     fn ask(link: &Link<Echo>, body: &str) -> String {
         let request = Request {
             url: String::new(),

@@ -17,7 +17,7 @@ impl Coverage {
         }
     }
 
-    /// Fails unless each of these events occurred more than `least` times.
+    /// Fails unless each of these events occurred more often than `least` times.
     pub(crate) fn assert_above(&self, least: u64, all: &[&str]) {
         for what in all {
             let count = self.0.get(what).copied().unwrap_or(0);

@@ -18,12 +18,12 @@ pub(crate) const START: u64 = 1_700_000_000_000;
 
 /// An event at a time. `T` identifies the scenario's timers.
 pub(super) enum Event<T> {
-    /// A request reaches Redis. Only the first of its copies gets a reply.
+    /// A request, or a copy of one, reaches Redis. A copy gets no reply.
     Request {
         request: Rc<Request>,
         is_copy: bool,
     },
-    /// A reply reaches its client, or the client learns that the connection broke.
+    /// A reply reaches its client; `None` if the client learns that its connection broke instead.
     Reply {
         request: Rc<Request>,
         reply: Option<Reply>,
@@ -34,26 +34,34 @@ pub(super) enum Event<T> {
 /// A script that ran: when, for which client, its name, and its code.
 type Step = (u64, usize, &'static str, Code);
 
+/// The environment of one schedule.
 pub(crate) struct Env<T> {
+    /// Draws all random choices except those of the plan.
     pub(crate) rng: Rng,
-    /// Redis with the scripts.
+    /// Redis with the scripts: the model that executes them.
     pub(crate) model: ScriptModel,
     /// Redis' clock, in milliseconds.
     pub(crate) now: u64,
     pub(crate) coverage: Coverage,
     network: Network,
     moving_bound: Option<MovingBound>,
-    /// When clients stop beginning new work.
+    /// When clients stop beginning new work, so that the schedule ends.
     closes_at: u64,
+    /// The events to come, by their time and, for events at one time, the order of scheduling.
     events: BTreeMap<(u64, usize), Event<T>>,
+    /// The number of events scheduled so far.
     scheduled: usize,
-    /// The key in `events` of each timer.
+    /// The key in `events` of each timer that is set.
     timers: BTreeMap<T, (u64, usize)>,
+    /// The number of requests sent so far.
     requests: usize,
+    /// The scripts that ran, for the trace of a violation.
     steps: Vec<Step>,
 }
 
 impl<T: Copy + Ord> Env<T> {
+    /// Creates the environment of the schedule with this seed, in which clients begin new work for
+    /// `length` milliseconds.
     pub(super) fn new<S>(plan: &Plan<S>, seed: u64, length: u64) -> Self {
         let mut model = ScriptModel::new(plan.latches);
         model.without = plan.without;
@@ -97,7 +105,7 @@ impl<T: Copy + Ord> Env<T> {
     }
 
     /// Sends a request, and returns its number. The network may lose it, delay it, and deliver
-    /// copies of it.
+    /// copies of it. The client of a lost request learns that its connection broke.
     pub(crate) fn send(&mut self, client: usize, call: ScriptCall) -> usize {
         let (number, sent_at) = (self.requests, self.now);
         self.requests += 1;
@@ -119,7 +127,7 @@ impl<T: Copy + Ord> Env<T> {
         number
     }
 
-    /// Drops all events to come.
+    /// Drops all events to come, and so ends the schedule.
     pub(crate) fn stop(&mut self) {
         self.events.clear();
         self.timers.clear();
@@ -128,9 +136,11 @@ impl<T: Copy + Ord> Env<T> {
     /// Executes a request now. Its messages are in `model.published`.
     pub(super) fn execute(&mut self, request: &Request) -> Reply {
         let call = &request.call;
+        // Empty for a request without a bound.
         let not_after = call.args()[1].parse().ok();
         let not_after = self.moving_bound.map_or(not_after, |bound| bound(request, not_after));
-        // No two scripts run in one microsecond.
+        // Redis' clock is a different microsecond for each script, as real scripts take time:
+        // tokens are times in microseconds.
         let micros = self.now * 1000 + self.steps.len() as u64 % 1000;
         let cells = self.model.run_until(call, not_after, micros);
         let reply = Reply::read(&cells, call.request).unwrap();
@@ -138,13 +148,15 @@ impl<T: Copy + Ord> Env<T> {
         reply
     }
 
+    /// Sends the reply to a request. If the network loses it, the client learns that its connection
+    /// broke.
     pub(super) fn send_reply(&mut self, request: Rc<Request>, reply: Reply) {
         let reply = (!self.chance(self.network.reply_lost)).then_some(reply);
         let delay = self.network.delay(&mut self.rng);
         self.schedule(delay, Event::Reply { request, reply });
     }
 
-    /// Moves the time on to the next event.
+    /// Moves the time on to the next event, and returns it.
     pub(super) fn next_event(&mut self) -> Option<Event<T>> {
         let ((at, _), event) = self.events.pop_first()?;
         if let Event::Timer(timer) = event {
@@ -163,6 +175,7 @@ impl<T: Copy + Ord> Env<T> {
         last.iter().map(line).collect()
     }
 
+    /// Schedules an event in `ms`, and returns its key in `events`.
     fn schedule(&mut self, ms: u64, event: Event<T>) -> (u64, usize) {
         self.scheduled += 1;
         let place = (self.now + ms, self.scheduled);

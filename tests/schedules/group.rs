@@ -1,5 +1,7 @@
-//! A group of values: clients of this library and of Redisson, each of which acquires one set of
-//! values after another.
+//! A group of values, Redisson's `getMultiLock(group, values)`, of which an owner acquires several
+//! at once: clients of this library and of Redisson, each of which acquires one set of values after
+//! another. Redisson computes and compares the ends of holds by its own clocks, which may be wrong,
+//! so this library allows for their error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +22,9 @@ use test_support::script_model::java_group::JavaGroup;
 
 const GROUP: &str = "students";
 const VALUES: [&str; 3] = ["A", "B", "C"];
+/// The sets of values that clients acquire.
 const SETS: [&[&str]; 5] = [&["A"], &["B"], &["A", "B"], &["B", "C"], &["A", "B", "C"]];
+/// The Redisson clients.
 const HOLDERS: [&str; 2] =
     ["8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7"];
 const CLIENTS: usize = 3;
@@ -38,17 +42,19 @@ const NETWORK: Network = Network {
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    /// The clock skew that this library allows for, in milliseconds.
+    /// The error of Redisson's clocks that this library tolerates, in milliseconds.
     pad: u64,
-    /// The largest error of a Redisson clock, in milliseconds.
+    /// The largest error that they have, in milliseconds. With more than `pad`, a client may lose a
+    /// valid hold.
     skew: i64,
-    /// The longest pause of a Redisson client, in milliseconds.
+    /// The longest pause of a Redisson client between two actions, in milliseconds.
     java_ms: u64,
 }
 
+/// The allowance is just large enough.
 const PLAN: Plan<Settings> = Plan::new(NETWORK, Settings { pad: 1_000, skew: 990, java_ms: 3_000 });
 
-/// The held values, with the fields of their holders.
+/// The values that are held, and the field of each one's holder.
 type Holders = BTreeMap<&'static str, String>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,10 +66,11 @@ enum Timer {
 /// The current acquisition of one client of this library.
 #[derive(Clone, Debug, Default)]
 struct Client {
-    /// The number of its owner, from 1, or 0 while it is idle; and the field of that owner.
+    /// The number of its owner, from 1; 0 while the client is idle.
     owner: u32,
+    /// The owner as Redis stores it.
     field: String,
-    /// The index of its set of values.
+    /// The index of its set of values in `SETS`.
     set: usize,
     /// The token of its hold, once the client has the reply.
     token: Option<u64>,
@@ -76,14 +83,15 @@ struct Group {
     last_request: u64,
     java_ms: u64,
     calls: [Calls; SETS.len()],
+    /// The field of each value in the group's hash.
     fields: BTreeMap<&'static str, String>,
     /// By how many milliseconds each Redisson clock is ahead.
     ahead: [i64; HOLDERS.len()],
-    /// The leases by value and holder.
+    /// The leases on which clients rely, by value and holder.
     leases: Leases<(&'static str, String)>,
     /// The owners by their fields.
     owners: Owners,
-    /// The holders before the current request.
+    /// The holders before the execution of the current request.
     before: Holders,
 }
 
@@ -208,7 +216,8 @@ impl Scenario for Group {
 }
 
 impl Group {
-    /// A client starts one of its possible actions.
+    /// Sends the next request of a client: a try, which begins or repeats an acquisition; a renewal
+    /// of a hold; or a release.
     fn act(&mut self, client: usize) {
         if self.clients[client].owner == 0 {
             self.last_owner += 1;
@@ -229,7 +238,7 @@ impl Group {
         self.env.send(client, call);
     }
 
-    /// Releases; the client relies on no value any more.
+    /// Sends a release. From then on the client relies on no value, and is idle.
     fn release(&mut self, client: usize) {
         let (id, bound) = self.next_request(client);
         let Client { owner, field, set, .. } = std::mem::take(&mut self.clients[client]);
@@ -237,8 +246,8 @@ impl Group {
         self.env.send(client, self.calls[set].release(id, bound, &numbered_owner(owner)));
     }
 
-    /// The next request's id, and the owner's bound: all requests of one owner carry one bound
-    /// (rule C8).
+    /// Returns an id for the next request, and the owner's bound. All requests of one owner carry
+    /// the same bound (rule C8), so it depends on the owner's number alone.
     fn next_request(&mut self, client: usize) -> (RequestId, Bound) {
         self.last_request += 1;
         let not_after = START + u64::from(self.clients[client].owner) * 2_000 + 60_000;
@@ -246,7 +255,7 @@ impl Group {
         (request(self.last_request), bound)
     }
 
-    /// Checks that no script takes a value from a holder that relies on it.
+    /// Checks that `was`, from which a script of `by` took this value, did not rely on it.
     fn check_taken(&self, value: &'static str, was: Option<&String>, by: &str) -> Check {
         let Some(was) = was else { return Ok(()) };
         if self.leases.is_valid(&(value, was.clone()), self.env.now) {
@@ -256,8 +265,9 @@ impl Group {
         Ok(())
     }
 
-    /// A Redisson client acts. It may take values from another Redisson client (FM7), but not from
-    /// this library's clients.
+    /// Runs a random action of a Redisson client. Redisson's clients may take values from each
+    /// other, since their clocks differ and a late unlock ends the hold of the next owner (FM7).
+    /// They must take none from a client of this library.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();
         let Env { rng, model, now, coverage, .. } = &mut self.env;
@@ -310,6 +320,7 @@ fn value_field(value: &str) -> String {
     values(&[value], 0).inspect(request(1), None).args()[6].clone()
 }
 
+// With the largest error that is tolerated, without an error, and without an allowance for one.
 #[test]
 fn no_schedule_breaks_a_promise_between_ours_and_java_s() {
     let mut sum = Coverage::default();

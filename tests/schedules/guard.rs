@@ -1,5 +1,6 @@
-//! Guarded writes: successive holders, each with a few writes, whose copies arrive at any later
-//! time.
+//! Guarded writes: Redis accepts a write only if its token is larger than that of the last write,
+//! or equal and its number larger. Successive holders send a few writes each, and the network
+//! delivers them and their copies at any later time, also after Redis has forgotten the last write.
 
 use edgelatch_proto::name::GuardKey;
 use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, Stamp};
@@ -13,11 +14,14 @@ use super::runner::{
 use test_support::calls::{UNBOUND, owner, request, token};
 use test_support::script_model::{Latches, ScriptModel, Value};
 
+/// How long Redis remembers the fence, the token and number of the last write, in milliseconds.
 const MEMORY_MS: u64 = 600_000;
+/// The number of holders in one schedule.
 const HOLDERS: u8 = 4;
 const SCHEDULES: u64 = 3_000;
 
-/// Half of the requests arrive late, and half a second time, when Redis may have forgotten a fence.
+/// Half of the requests are slow, and half arrive a second time, when Redis may have forgotten the
+/// fence.
 const NETWORK: Network = Network {
     lost: 10,
     reply_lost: 0,
@@ -29,7 +33,7 @@ const NETWORK: Network = Network {
 };
 
 struct Settings {
-    /// Whether each write of a holder has a number of its own.
+    /// Whether each write of a holder has a number of its own; otherwise the numbers repeat.
     numbers_writes: bool,
 }
 
@@ -72,6 +76,8 @@ impl Scenario for Guard {
         if reply.code == Code::Done {
             self.env.coverage.count("writes");
             let token = request.call.args()[4].parse().unwrap();
+            // Requests are numbered in the order of sending, so a write after an older one of the
+            // same token has a larger number.
             self.owners.raise("total", (token, request.number))?;
         }
         Ok(())

@@ -1,4 +1,6 @@
 //! A count-down latch that Redisson uses too: each call is counted once, whatever the network does.
+//! This latch is an object of callers; an owner's latch, elsewhere in these tests, is a key of the
+//! protocol (C1).
 
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
@@ -50,6 +52,7 @@ impl Scenario for Latch {
 
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let (args, code) = (request.call.args(), reply.code as i64);
+        // A third element of 1 marks a reply that was recorded by an earlier execution.
         if request.script() != "latch_change" || code < 0 || reply.ms != 0 {
             return Ok(());
         }
@@ -78,7 +81,7 @@ impl Scenario for Latch {
         self.on_progress(progress)
     }
 
-    /// A Redisson client counts down too.
+    /// Lets a Redisson client count down, after one event in 30 on average.
     fn interfere(&mut self) -> Check {
         if self.machines.env.rng.u8(0..30) == 0 {
             self.machines.env.model.java_counts_down(NAME);

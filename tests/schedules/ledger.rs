@@ -1,15 +1,19 @@
-//! The records of a schedule: grants and ends of owners, tokens, leases, and idempotent requests.
+//! The records from which the invariants of a schedule are checked: grants and ends of owners,
+//! tokens, leases, and idempotent requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::runner::Check;
 
-/// The owners of one object.
+/// The owners of one object. Each scenario chooses the text that identifies an owner: its field in
+/// Redis, or the key of its latch.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
+    /// The token of each owner's grant.
     granted: BTreeMap<String, u64>,
     ended: BTreeSet<String>,
-    /// The last token of each resource. The second number orders writes with the same token.
+    /// The last token of each resource. The second number orders guarded writes with the same
+    /// token; it is 0 for grants.
     tokens: BTreeMap<&'static str, (u64, usize)>,
 }
 
@@ -30,7 +34,8 @@ impl Owners {
         self.granted.get(owner).copied()
     }
 
-    /// Ends an owner: nothing of it may return. Returns false if it had ended already.
+    /// Ends an owner: from now on Redis must store nothing of it. Returns false if it had ended
+    /// before.
     pub(crate) fn end(&mut self, owner: &str) -> bool {
         self.ended.insert(owner.to_owned())
     }
@@ -43,7 +48,8 @@ impl Owners {
         self.ended.iter()
     }
 
-    /// Records a token: the token of a resource rises from grant to grant.
+    /// Records the token of a new grant or write; an error unless it is above the resource's last
+    /// one.
     pub(crate) fn raise(&mut self, resource: &'static str, token: (u64, usize)) -> Check {
         match self.tokens.insert(resource, token) {
             Some(last) if token <= last => {
@@ -54,7 +60,7 @@ impl Owners {
     }
 }
 
-/// When each holder's lease ends, by Redis' clock.
+/// The leases on which holders rely: when each ends, by Redis' clock.
 #[derive(Debug)]
 pub(crate) struct Leases<K>(BTreeMap<K, u64>);
 
@@ -83,16 +89,18 @@ impl<K: Ord> Leases<K> {
     }
 }
 
-/// Requests that may be executed at most once, by their ids.
+/// Idempotent requests, by their ids: each must be executed at most once, and not after its client
+/// knows the outcome.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     /// The code and value of each executed request.
     done: BTreeMap<String, (i64, String)>,
-    /// The requests that must not be executed any more.
+    /// The requests whose outcome their client knows.
     closed: BTreeSet<String>,
 }
 
 impl Requests {
+    /// Records an execution, with the code and value of its reply.
     pub(crate) fn execute(&mut self, id: &str, code: i64, value: &str) -> Check {
         if self.closed.contains(id) {
             return Err("done after its client had a reply".into());
@@ -103,8 +111,9 @@ impl Requests {
         }
     }
 
-    /// Records that a client knows the outcome of one call, which it sent under these ids: the
-    /// reply, or `None` if the call was not executed.
+    /// Records that a client knows the outcome of one call, which it sent under these ids: the code
+    /// and value of the reply, or `None` if the call was not executed. An error if that is not what
+    /// Redis has executed.
     pub(crate) fn close(
         &mut self,
         sent: BTreeSet<String>,

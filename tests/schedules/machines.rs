@@ -1,5 +1,6 @@
-//! Clients driven by the real machines. Each acquires, holds and releases in a loop, or makes
-//! idempotent calls.
+//! Clients that run the library's own state machines, unlike the simplified clients of `fair`,
+//! `group` and `read_write`. Each acquires, holds and releases in a loop, or makes idempotent
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,22 +32,25 @@ pub(crate) enum Timer {
 
 /// The consequence of a client's progress for the scenario.
 pub(crate) enum Progress {
-    /// This client begins a new job.
+    /// This client is idle: the scenario gives it a new job.
     Idle(usize),
-    /// The owners with these latches hold nothing any more.
+    /// The client knows that the owners with these latches hold nothing, and never will.
     Ended(BTreeSet<String>),
-    /// The call with these request ids had this code and value; `None`: it was not executed.
+    /// An idempotent call has ended: the ids under which it was sent, and the code and value of its
+    /// reply, or `None` if it was not executed and never will be.
     Once(BTreeSet<String>, Option<(i64, String)>),
 }
 
 /// A hold that its client knows.
 pub(crate) struct Hold {
     grant: Grant,
+    /// The machine that renews the lease, or only watches it.
     watch: Renewal,
-    /// The key of its owner's latch.
+    /// The key of its owner's latch, under which Redis remembers that the owner was granted (C1).
     pub(crate) latch: String,
 }
 
+/// The current work of a client, and its machine.
 enum Job {
     Acquire(Acquire),
     Hold(Hold),
@@ -62,23 +66,25 @@ enum End {
     Over {
         certain: bool,
     },
-    /// The reply, or `None` if the call was not executed.
+    /// An idempotent call: the reply, or `None` if the call was not executed.
     Once(Option<Reply>),
 }
 
 #[derive(Default)]
 struct Client {
     job: Option<Job>,
-    /// Whether the machine is new: it is polled before its first input.
+    /// Whether the machine is new. It is then polled without an input: there is nothing to handle.
     is_new: bool,
     /// The target of its last acquisition.
     target: Option<Target>,
     /// Its knowledge of Redis' clock.
     clock: Option<ServerClock>,
-    /// The calls of the job, by the numbers of their requests. Replies to earlier jobs are dropped.
+    /// The calls of the job, by the numbers of their requests. Replies to earlier jobs find no call
+    /// here, and are dropped.
     calls: BTreeMap<usize, CallId>,
-    /// The request ids of the job, and the keys under which Redis remembers them.
+    /// The request ids of the job.
     ids: BTreeSet<String>,
+    /// The first keys of the job's calls: the latches of its owners, or the records of its ids.
     latches: BTreeSet<String>,
 }
 
@@ -86,7 +92,7 @@ struct Client {
 pub(crate) struct Machines {
     pub(crate) env: Env<Timer>,
     clients: Vec<Client>,
-    /// The longest hold and the longest pause, in milliseconds.
+    /// The longest work with a hold, and the longest pause between two jobs, in milliseconds.
     work_ms: u64,
     rest_ms: u64,
 }
@@ -116,6 +122,7 @@ impl Machines {
         self.begin(client, Job::Acquire(machine));
     }
 
+    /// Starts an idempotent call.
     pub(crate) fn call_once(&mut self, client: usize, call: IdempotentCall) {
         let (entropy, now) = (self.draw_entropy(), self.instant());
         let clock = self.clients[client].clock;
@@ -123,7 +130,7 @@ impl Machines {
         self.begin(client, Job::Once(machine));
     }
 
-    /// The clients with an unexpired hold, and that hold.
+    /// The clients that rely on a hold, by their own clocks, and that hold.
     pub(crate) fn valid(&self) -> impl Iterator<Item = (usize, &Hold)> {
         let now = self.instant();
         self.clients.iter().enumerate().filter_map(move |(place, client)| match &client.job {
@@ -168,7 +175,7 @@ impl Machines {
         self.env.set_timer(Timer::Machine(client), 0);
     }
 
-    /// The client drops its job.
+    /// The client drops its job, whatever it may still hold, and becomes idle after a pause.
     fn rest(&mut self, client: usize) {
         self.clients[client].job = None;
         self.env.cancel_timer(Timer::Machine(client));
@@ -272,7 +279,8 @@ impl Machines {
 }
 
 impl Job {
-    /// Drives the machine until it is done, or until it waits, which is the error.
+    /// Drives the machine until it is done, or until it waits: the error is the time of its
+    /// timeout.
     fn drive(
         &mut self,
         input: Option<Input>,

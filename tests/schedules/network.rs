@@ -1,4 +1,5 @@
-//! The network between clients and Redis: which messages it loses, delays and duplicates.
+//! The network between clients and Redis: which messages it loses, delays and duplicates. Redisson
+//! programs call the model directly, since only this library's requests have to tolerate it.
 
 use edgelatch_proto::protocol::script::ScriptCall;
 use fastrand::Rng;
@@ -9,16 +10,20 @@ pub(crate) const MAX_COPIES: u32 = 3;
 /// Probabilities are in per cent, times in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Network {
-    /// The probability that a request never arrives, and that a reply does not.
+    /// The probability that a request does not arrive. Its copies may arrive nevertheless.
     pub(crate) lost: u32,
+    /// The probability that a reply does not arrive.
     pub(crate) reply_lost: u32,
-    /// The probability that a copy of a request arrives too, and after it another one.
+    /// The probability of the first copy of a request, and of each further one if there was one
+    /// before, up to [`MAX_COPIES`].
     pub(crate) copied: u32,
-    /// The probability that a message is slow.
+    /// The probability that a request or reply takes up to `slow_ms` instead of `usual_ms`.
     pub(crate) slow: u32,
-    /// The longest delay of a message: usually, when it is slow, and when it is a copy.
+    /// The longest delay of a usual message.
     pub(crate) usual_ms: u64,
+    /// The longest delay of a slow message.
     pub(crate) slow_ms: u64,
+    /// The longest delay of a copy.
     pub(crate) copy_ms: u64,
 }
 
@@ -27,7 +32,7 @@ pub(crate) struct Network {
 pub(crate) struct Request {
     /// The index of the client.
     pub(crate) client: usize,
-    /// The number of the request in the schedule, from 0.
+    /// The number of the request in the schedule, from 0, in the order of sending.
     pub(crate) number: usize,
     /// Redis' clock when it was sent, in milliseconds.
     pub(crate) sent_at: u64,
@@ -35,13 +40,14 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// The name of its script.
     pub(crate) fn script(&self) -> &'static str {
         self.call.script().name
     }
 }
 
 impl Network {
-    /// Draws how long one message takes.
+    /// Draws the delay of one message that is not a copy, in milliseconds.
     pub(super) fn delay(&self, rng: &mut Rng) -> u64 {
         let slow = rng.u32(0..100) < self.slow;
         rng.u64(1..=if slow { self.slow_ms } else { self.usual_ms })

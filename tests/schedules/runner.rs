@@ -15,16 +15,18 @@ pub(crate) use super::network::{Network, Request};
 #[derive(Clone, Debug)]
 pub(crate) struct Plan<S> {
     pub(crate) network: Network,
+    /// Whether the scripts keep a latch for each owner, which lets it be granted only once (C1).
     pub(crate) latches: Latches,
-    /// The rule that the scripts leave out.
+    /// The rule that the scripts leave out; `None` to keep all rules.
     pub(crate) without: Option<&'static str>,
-    /// Computes a bound for each request that replaces its own; rule C8 forbids that.
+    /// Replaces the bound of each request by another one. Rule C8, one bound for all requests of
+    /// one owner, forbids that: the tests that set it show why.
     pub(crate) moving_bound: Option<MovingBound>,
     pub(crate) settings: S,
 }
 
 impl<S> Plan<S> {
-    /// Creates a plan with all rules.
+    /// Creates a plan that keeps all rules.
     pub(crate) const fn new(network: Network, settings: S) -> Self {
         Self { network, latches: Latches::On, without: None, moving_bound: None, settings }
     }
@@ -43,7 +45,7 @@ impl<S> Plan<S> {
 /// Returns the bound of a request, from the request and its own bound.
 pub(crate) type MovingBound = fn(&Request, Option<u64>) -> Option<u64>;
 
-/// The error names the broken invariant.
+/// The result of a check. The error names the broken invariant.
 pub(crate) type Check = Result<(), String>;
 
 /// A scenario: the programs that use one object, and its invariants.
@@ -52,7 +54,7 @@ pub(crate) trait Scenario: Sized {
     /// The type that identifies its timers.
     type Timer: Copy + Ord;
 
-    /// How long clients begin new work, in milliseconds.
+    /// How long clients begin new work, in milliseconds. The schedule ends when no event is left.
     const LENGTH: u64;
 
     fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
@@ -72,7 +74,7 @@ pub(crate) trait Scenario: Sized {
 
     fn on_timer(&mut self, timer: Self::Timer) -> Check;
 
-    /// Lets other programs change the object between two events.
+    /// Called after every event: lets other programs, which use no network, change the object.
     fn interfere(&mut self) -> Check {
         Ok(())
     }
@@ -90,12 +92,13 @@ pub(crate) trait Scenario: Sized {
 
 /// A schedule in which an invariant is broken.
 pub(crate) struct Violation {
+    /// The broken invariant.
     what: String,
     /// The seed, the time, the broken invariant, and the scripts that ran last.
     report: String,
 }
 
-/// Executes a request and checks what it did.
+/// Executes a request in the model, and lets the scenario check its effect.
 pub(crate) fn execute<S: Scenario>(scenario: &mut S, request: &Request) -> Result<Reply, String> {
     scenario.on_arrival(request);
     let reply = scenario.env().execute(request);
@@ -154,8 +157,9 @@ pub(crate) fn assert_all_hold<S: Scenario>(
     sum
 }
 
-/// Fails unless one of the schedules below `seeds` breaks an invariant with an error that contains
-/// one of these texts. Other violations do not count.
+/// Fails unless the schedule of a seed below `seeds` breaks an invariant with an error that
+/// contains one of these texts. Other violations do not count. `what` names the missing rule for
+/// the output.
 pub(crate) fn assert_violated<S: Scenario>(
     what: &str,
     seeds: u64,

@@ -1,4 +1,6 @@
-//! The observer of a fair lock: records each script and checks the invariants after it.
+//! The observer of a fair lock: compares Redis' state before and after each script, records what
+//! has happened, and checks the invariants. A field with a UUID of version 8 is this library's; all
+//! others are Redisson's.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,29 +12,38 @@ use super::JAVA;
 use test_support::script_model::ScriptModel;
 use test_support::script_model::subscribers::Message;
 
-/// How long Redisson keeps a silent waiter in the queue, in milliseconds: without and with a
-/// subscription.
+/// How long this library lets a silent Redisson waiter block a free lock, in milliseconds, if the
+/// waiter has no subscription (F8).
 const SHORT: u64 = 5_000;
+/// The same time for a waiter with a subscription, which receives a message that the lock is free.
 const LONG: u64 = 30_000;
 
 /// The state of a fair lock in Redis after one script.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Snapshot {
+    /// The fields of the lock's hash: at most one.
     pub(super) holders: Vec<String>,
+    /// When the hash expires; `None` if the lock is free.
     hold_ends: Option<u64>,
+    /// Redisson's queue, with the waiters of both sides.
     queue: VecDeque<String>,
+    /// Redisson's timeouts: when its waiters evict each queued waiter once it is the head.
     timeouts: BTreeMap<String, i64>,
+    /// Until when each waiter of this library counts as alive; every poll sets it.
     beats: BTreeMap<String, i64>,
+    /// The order in which this library's waiters have joined, by which an evicted one returns (F5).
     seats: BTreeMap<String, i64>,
+    /// The channels with a subscriber.
     subscribed: Vec<String>,
 }
 
-/// The client whose script ran.
+/// The client whose script ran, and what the checker needs of the script.
 pub(super) enum By<'a> {
+    /// Any script of a Redisson client.
     Java {
         holder: &'a str,
     },
-    /// With `copy`, this try or a newer one of the owner was executed before.
+    /// A try of this library. `copy`: this try or a newer one of the owner was executed before.
     Try {
         field: &'a str,
         previous: Option<&'a str>,
@@ -49,13 +60,15 @@ pub(super) enum By<'a> {
 pub(super) struct Checker {
     wild_clocks: bool,
     owners: Owners,
-    /// When each waiter joined the queue, as a rising number.
+    /// The order in which waiters have joined the queue, as rising numbers.
     arrivals: BTreeMap<String, u64>,
+    /// The last of these numbers.
     arrived: u64,
-    /// The head of the queue, and since when, in milliseconds.
+    /// The head of the queue, and when it became the head, in milliseconds.
     head: (Option<String>, u64),
-    /// Since when the lock is free; `None` while it is held.
+    /// When the lock became free; `None` while it is held.
     free_since: Option<u64>,
+    /// When the last hold expires or has expired.
     hold_ends: u64,
 }
 
@@ -81,6 +94,7 @@ impl Snapshot {
         }
     }
 
+    /// Whether a key of the lock contains this field.
     pub(super) fn names(&self, field: &str) -> bool {
         let queued = self.queue.iter().any(|other| other == field);
         let sorted = [&self.timeouts, &self.beats, &self.seats];
@@ -90,7 +104,8 @@ impl Snapshot {
     }
 
     /// How many milliseconds the holder and the waiters may exclude a new owner if all are silent:
-    /// their graces, and one poll.
+    /// the longest lease (30 s), for each waiter the time after which it counts as dead and the
+    /// time to the next poll that notices it (3.4 s), and a margin of 10 s.
     pub(super) fn silence_ms(&self) -> u64 {
         let each = |field: &String| if is_ours(field) { 10_000 } else { SHORT + 1_000 };
         let waiters: u64 = self.queue.iter().map(|field| each(field) + 3_400).sum();
@@ -104,6 +119,7 @@ impl Snapshot {
 }
 
 impl<'a> By<'a> {
+    /// Describes a script of this library. `latch` is the text in the owner's latch before it.
     pub(super) fn ours(call: &'a ScriptCall, latch: Option<&str>, reply: &'a Reply) -> Self {
         let args = call.args();
         let given = |place: usize| Some(args[place].as_str()).filter(|text| !text.is_empty());
@@ -136,6 +152,7 @@ impl Checker {
         self.owners.end(field);
     }
 
+    /// Records a script, and checks its effect.
     pub(super) fn on_script(
         &mut self,
         by: &By<'_>,
@@ -163,6 +180,8 @@ impl Checker {
         Ok(())
     }
 
+    /// Records which owners the script ends: the previous owner of a takeover, the owner of a
+    /// refused last try, and both owners of a release.
     fn note_ends(&mut self, by: &By<'_>, coverage: &mut Coverage) {
         match by {
             By::Try { field, previous, last, reply, .. } => {
@@ -181,6 +200,8 @@ impl Checker {
         }
     }
 
+    /// Records which waiters have joined. A new owner inherits the arrival of the one it takes
+    /// over.
     fn note_arrivals(&mut self, by: &By<'_>, before: &Snapshot, after: &Snapshot) {
         if let By::Try { field, previous: Some(previous), .. } = by
             && !before.names(field)
@@ -199,6 +220,8 @@ impl Checker {
         }
     }
 
+    /// Checks that a grant is the owner's only one, with a rising token, of a lock that was free,
+    /// and overtakes no live waiter of this library that has arrived earlier.
     fn check_grants(
         &mut self,
         by: &By<'_>,
@@ -226,7 +249,7 @@ impl Checker {
             }
             _ => self.owners.grant(field, 0)?,
         }
-        // A hold that was handed over had been granted to its waiter before.
+        // A hold that the previous owner had already been granted overtakes no waiter.
         let arrival = if before.holders.is_empty() {
             self.arrivals.get(field).copied().unwrap_or(u64::MAX)
         } else {
@@ -243,6 +266,8 @@ impl Checker {
         Ok(())
     }
 
+    /// Checks that no waiter leaves the queue while it is alive or within its grace, unless it
+    /// leaves by itself. Redisson's waiters may evict each other by their own rules.
     fn check_evictions(&self, by: &By<'_>, before: &Snapshot, after: &Snapshot, now: u64) -> Check {
         let gone = before.queue.iter().filter(|field| !after.queue.contains(field));
         for field in gone.filter(|field| !after.holders.contains(field)) {
@@ -280,6 +305,8 @@ impl Checker {
         now.saturating_sub(since) >= grace || !hears && passed
     }
 
+    /// Checks that queue and timeouts have the same members, each once, and that no key contains an
+    /// owner that has ended.
     fn check_shape(&self, after: &Snapshot) -> Check {
         let unique: BTreeSet<&String> = after.queue.iter().collect();
         ensure(unique.len() == after.queue.len(), || "one is queued twice".into())?;
@@ -291,6 +318,7 @@ impl Checker {
         }
     }
 
+    /// Records since when the queue has its head, and since when the lock is free.
     fn note_time(&mut self, after: &Snapshot, now: u64) {
         if after.queue.front() != self.head.0.as_ref() {
             self.head = (after.queue.front().cloned(), now);

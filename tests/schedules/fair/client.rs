@@ -10,9 +10,11 @@ use super::super::runner::Request;
 use super::{Fair, Timer, calls, new_try, target};
 use test_support::calls::{field, numbered_owner, request};
 
-/// The timeout of one attempt, the lease, and how long Redis remembers an owner.
+/// The timeout of one attempt, in milliseconds.
 const ATTEMPT: u64 = 2_000;
+/// The lease, in milliseconds.
 const LEASE: u64 = 8_000;
+/// How long Redis remembers an owner at least.
 const KEEP: Duration = Duration::from_secs(90);
 /// How many attempts of a last try are sent before the client gives up.
 const ATTEMPTS: u32 = 3;
@@ -22,9 +24,9 @@ const ATTEMPTS: u32 = 3;
 pub(super) struct Client {
     stage: Stage,
     owner: u32,
-    /// The channel on which this owner is notified of its turn.
+    /// The channel on which scripts notify this owner that it may retry.
     pub(super) channel: String,
-    /// The owner whose place this owner takes over.
+    /// The owner whose place this owner takes over, until a reply confirms that it has.
     previous: Option<u32>,
     /// The number of the owner's newest try.
     number: u32,
@@ -32,11 +34,11 @@ pub(super) struct Client {
     wait_until: u64,
     is_streaming: bool,
     settings: FairSettings,
-    /// How often the last try was sent.
+    /// How often the newest try was sent.
     attempts: u32,
 }
 
-/// `sent` is the number of the request whose reply counts.
+/// The stage of a client. `sent` is the number of the request whose reply counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Idle,
@@ -139,6 +141,7 @@ impl Fair {
         client.number = 0;
     }
 
+    /// Sends a new try; it is the last one if the wait is over.
     fn try_again(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.number += 1;
@@ -147,6 +150,7 @@ impl Fair {
         self.send_try(index, last);
     }
 
+    /// Sends the newest try, possibly again.
     fn send_try(&mut self, index: usize, last: bool) {
         self.clients[index].attempts += 1;
         let sent = self.env.send(index, self.clients[index].try_call(last));
@@ -154,6 +158,7 @@ impl Fair {
         self.env.set_timer(Timer::Client(index), ATTEMPT);
     }
 
+    /// Releases the hold, or leaves the queue, and prevents later grants to this owner.
     fn abandon(&mut self, index: usize, again: bool) {
         self.drop_lease(index);
         let sent = self.env.send(index, self.clients[index].abandon_call());
@@ -231,6 +236,7 @@ impl Fair {
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 client.previous = None;
+                // The drift of the client's clock is allowed for by 1 % and 2 ms.
                 let until = sent_at + LEASE * 99 / 100 - 2;
                 if until < self.env.now + LEASE / 2 {
                     return self.roll_over(index);
@@ -242,6 +248,8 @@ impl Fair {
             }
             Code::No | Code::Gone if last => self.rest(index),
             Code::No => {
+                // The place, the time to the next poll in ms, and 1 if Redisson had evicted this
+                // waiter: then its clocks are further ahead than the settings allow for.
                 let numbers: Vec<u64> =
                     reply.value.split(',').map(|number| number.parse().unwrap()).collect();
                 client.previous = None;

@@ -1,4 +1,4 @@
-//! A Redisson waiter: its scripts, and its loop around them.
+//! A Redisson waiter: its scripts, and its loop around them. It uses Redis without a network.
 
 use super::super::runner::Check;
 use super::checker::By;
@@ -6,9 +6,11 @@ use super::{Fair, JAVA, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_fair::JavaAsks;
 
-/// The lease of Redisson's renewed locks, in milliseconds; no hold here lasts as long.
+/// The lease of Redisson's renewed locks, in milliseconds. Holds here are shorter, so none is
+/// renewed.
 const LEASE: u64 = 30_000;
-/// The wait of a Redisson waiter without a time limit, in milliseconds.
+/// The time that a Redisson waiter without a time limit adds to its score (`threadWaitTime`), in
+/// milliseconds.
 const ALLOWANCE: u64 = 300_000;
 
 /// One Java thread.
@@ -18,7 +20,9 @@ pub(super) struct Java {
     stage: Stage,
     /// By how many milliseconds its clock is ahead.
     ahead: i64,
+    /// The longest wait, in milliseconds; `None` without a time limit.
     wait: Option<u64>,
+    /// When the wait began, by Redis' clock.
     began: u64,
 }
 
@@ -58,6 +62,7 @@ impl Fair {
         Ok(())
     }
 
+    /// Starts a new thread in the place of one that is idle or dead.
     fn start_java(&mut self, index: usize) -> Check {
         self.last_holder += 1;
         let holder = format!("{:08x}-0000-4000-8000-000000000000:{index}", self.last_holder);
@@ -80,6 +85,8 @@ impl Fair {
         self.env.set_timer(Timer::Java(index), rest);
     }
 
+    /// Runs the acquisition. A thread that is refused parks until a message, the time that the
+    /// script returned, or the end of its wait.
     fn try_java(&mut self, index: usize) -> Check {
         let park = self.run_java(index, |model, asks| model.java_acquire(&JAVA, asks))?;
         let (now, java) = (self.env.now, &mut self.java[index]);
@@ -104,7 +111,10 @@ impl Fair {
         Ok(())
     }
 
+    /// Leaves the queue at the end of the wait.
     fn give_up_java(&mut self, index: usize) -> Check {
+        // A waiter that gives up lowers the scores of those behind it. Redisson's asynchronous
+        // waiters lower them by the default instead of by their own wait.
         let is_async = self.env.chance(self.settings.java_async);
         let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE);
         let less = i64::try_from(wait).unwrap();

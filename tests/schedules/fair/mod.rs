@@ -1,5 +1,6 @@
 //! A fair lock: waiters of this library and of Redisson, which may die, pause, give up, or continue
-//! under a new owner.
+//! under a new owner. No waiter of this library is overtaken while it polls in time, and after all
+//! have become silent, the lock is free again within a bounded time.
 
 mod checker;
 mod client;
@@ -40,7 +41,7 @@ const JAVA: JavaFair<'static> = JavaFair {
 enum Timer {
     Client(usize),
     Java(usize),
-    /// All clients become silent.
+    /// All clients become silent, and the schedule ends with [`finish`](Scenario::finish).
     Silence,
 }
 
@@ -52,9 +53,10 @@ struct Fair {
     /// The numbers of the newest owner of this library and the newest holder of Redisson.
     last_owner: u32,
     last_holder: u32,
-    /// Redis' state before the current request, and the owner's latch in it.
+    /// Redis' state before the execution of the current request, and the text in its owner's latch.
     before: (Snapshot, Option<String>),
     checker: Checker,
+    /// The leases on which clients rely, by their fields.
     leases: Leases<String>,
 }
 
@@ -121,8 +123,8 @@ impl Scenario for Fair {
         }
     }
 
-    /// Checks that, after all clients have become silent, a new owner gets the lock once their
-    /// graces are over, and that its release leaves nothing behind.
+    /// Checks that after all clients have become silent, a new owner acquires the lock within
+    /// [`Snapshot::silence_ms`], and that its release leaves nothing of it behind.
     fn finish(&mut self) -> Check {
         self.clients.clear();
         self.java.clear();
@@ -161,7 +163,9 @@ impl Fair {
         Ok(())
     }
 
-    /// Redis' state, after setting the time and the subscribers.
+    /// Returns Redis' state now. The model first removes expired keys, and learns which channels
+    /// have a subscriber: the scripts count them to see which Redisson waiters would receive a
+    /// message.
     fn look(&mut self) -> Snapshot {
         let ours = self.clients.iter().filter(|client| client.is_subscribed());
         let java = self.java.iter().filter(|java| java.is_subscribed());
@@ -196,7 +200,7 @@ fn target(settings: FairSettings) -> Target {
     Target::Fair(calls(settings))
 }
 
-/// An owner's try with this number.
+/// Returns the try of an owner with this send number, which orders its tries in Redis (F3).
 fn new_try(owner: u32, number: u32, lease_ms: u64) -> Try {
     Try {
         request: request(u64::from(owner) * 1000 + u64::from(number)),

@@ -10,29 +10,33 @@ use test_support::script_model::fair_head::Rule;
 pub(super) struct Settings {
     /// The number of Redisson waiters.
     pub(super) java: usize,
-    /// Waiters of this library that subscribe.
+    /// The probability that a waiter of this library subscribes to messages.
     pub(super) streaming: u32,
-    /// Polls that are up to 25 s late.
+    /// The probability that a waiter's poll is 3 to 25 s late.
     pub(super) pauses: u32,
-    /// Polls before which a waiter dies, gives up, or continues under a new owner.
+    /// The probability that a waiter dies instead of polling.
     pub(super) dies: u32,
+    /// The probability that it gives up.
     pub(super) gives_up: u32,
+    /// The probability that it continues under a new owner, as after the bound of the old one.
     pub(super) rolls_over: u32,
-    /// Owners whose requests have a bound.
+    /// The probability that the requests of an owner have a bound.
     pub(super) bounded: u32,
-    /// Holders that never release.
+    /// The probability that a holder of either side never releases.
     pub(super) holder_dies: u32,
-    /// Redisson waiters that die, that are stuck for a while, or that give up as Redisson's
-    /// asynchronous waiters do.
+    /// The probability that a Redisson waiter dies.
     pub(super) java_dies: u32,
+    /// The probability that it does nothing for a while, although it stays subscribed.
     pub(super) java_stuck: u32,
+    /// The probability that it gives up as an asynchronous one, which subtracts another time from
+    /// the scores of the waiters behind it than it has added.
     pub(super) java_async: u32,
-    /// Redisson's clocks are wrong by hours, instead of up to 8 s behind or 15 s ahead.
+    /// Whether Redisson's clocks are wrong by hours, instead of up to 8 s behind or 15 s ahead.
     pub(super) wild_clocks: bool,
-    /// A client with an unknown outcome of a takeover forgets that owner, and names the one before
-    /// again.
+    /// Whether a client with an unknown outcome of a takeover breaks rule F11: its next owner names
+    /// the previous one a second time, and the one in between is neither named nor ended.
     pub(super) forgets: bool,
-    /// The rule that the scripts leave out.
+    /// The rule that the scripts leave out; `None` to keep all rules.
     pub(super) without: Option<Rule>,
 }
 

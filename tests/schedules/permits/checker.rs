@@ -17,14 +17,14 @@ pub(super) struct Checker {
     settings: Settings,
     /// The number of all permits, free and held.
     total: i64,
-    /// The members of each owner's holds, by the owner's latch.
+    /// For each owner, by its latch, the members that its hold has in the set of holds in Redis.
     members: BTreeMap<String, Vec<String>>,
     /// The owners by their latches.
     owners: Owners,
     pub(super) requests: Requests,
-    /// The permits that Redisson holds: their number for a semaphore; for permits with ids, the ids
-    /// and their ends by Redis' clock.
+    /// The number of permits of a semaphore that Redisson holds.
     pub(super) java: i64,
+    /// The permits with ids that Redisson holds, and their ends by Redis' clock.
     pub(super) java_ids: BTreeMap<String, u64>,
 }
 
@@ -41,7 +41,7 @@ impl Checker {
         }
     }
 
-    /// The latches of all owners with an acquisition.
+    /// The latches of all owners that have tried to acquire.
     pub(super) fn latches(&self) -> impl ExactSizeIterator<Item = &String> {
         self.members.keys()
     }
@@ -51,6 +51,7 @@ impl Checker {
         latches.iter().for_each(|latch| _ = self.owners.end(latch));
     }
 
+    /// Records a script of this library.
     pub(super) fn on_executed(
         &mut self,
         call: &ScriptCall,
@@ -72,8 +73,9 @@ impl Checker {
                 }
                 if code == 0 {
                     coverage.count("refusals");
-                    // Without a bound, a later attempt of the same last try may outlive the
-                    // tombstone: then only the abandon ends the owner.
+                    // A refused last try ends its owner by a tombstone. A request without a bound
+                    // may arrive after the tombstone has expired, so there only the release counts
+                    // as the owner's end.
                     if args[6] == "1" && !args[1].is_empty() {
                         self.owners.end(latch);
                     }
@@ -94,13 +96,15 @@ impl Checker {
         Ok(())
     }
 
+    /// Records a grant to the owner of this latch; `value` is its token.
     fn on_granted(&mut self, latch: &str, value: &str) -> Check {
         let token = value.parse().unwrap();
         self.owners.raise(NAME, (token, 0))?;
         if self.settings.evicts { Ok(()) } else { self.owners.grant(latch, token) }
     }
 
-    /// Checks the counts. `valid` contains the latches of the owners that rely on a hold.
+    /// Checks that no permit is lost or counted twice, that no ended owner has a hold, and that no
+    /// hold is taken from an owner that relies on it. `valid` contains the latches of those owners.
     pub(super) fn check<'a>(
         &mut self,
         model: &ScriptModel,

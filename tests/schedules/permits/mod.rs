@@ -1,5 +1,6 @@
-//! Semaphores and permit-expirable semaphores that Redisson uses too: permits are counted exactly
-//! once, whatever the network does.
+//! Semaphores and permit-expirable semaphores that Redisson uses too: each acquisition, release and
+//! change is counted exactly once, whatever the network does. Free and held permits together are
+//! always the number that the object has.
 
 mod checker;
 mod rules;
@@ -23,12 +24,15 @@ use test_support::script_model::holds::raw;
 use test_support::script_model::java_permits::JavaPermits;
 
 const NAME: &str = "job";
+/// The number of permits when a schedule begins.
 const PERMITS: i64 = 4;
 const CLIENTS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// `RSemaphore`: Redis stores the number of free permits, and this library the holds beside it.
     Semaphore,
+    /// `RPermitExpirableSemaphore`: each held permit has an id and an end.
     Permits,
 }
 
@@ -37,14 +41,14 @@ const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     kind: Kind,
-    /// How many of ten holds have no lease.
+    /// How many of ten acquisitions are without a lease; such a hold has no end.
     endless: u8,
     /// The largest error of Redisson's clocks, in milliseconds; `None` without a Redisson client.
     java: Option<i64>,
-    /// The clock skew that this library allows for, in milliseconds.
+    /// The error of Redisson's clocks that this library tolerates, in milliseconds.
     skew: u64,
-    /// Whether latches are evicted: then a client may lose its hold, but no permit is counted
-    /// twice.
+    /// Whether Redis evicts owners' latches. A client may then lose its hold, and an owner may be
+    /// granted again, but no permit is counted twice.
     evicts: bool,
 }
 
@@ -67,8 +71,9 @@ struct Semaphore {
     machines: Machines,
     settings: Settings,
     checker: Checker,
-    /// The error of Redisson's clocks, in milliseconds. All have the same error: otherwise Redisson
-    /// clients take permits from each other.
+    /// The error of Redisson's clocks, in milliseconds. It is the same for all: otherwise
+    /// Redisson's clients would take permits from each other, which is not what these schedules
+    /// check.
     java_off: i64,
 }
 
@@ -156,6 +161,7 @@ impl Semaphore {
         self.machines.acquire(client, target, lease);
     }
 
+    /// Lets Redisson acquire or release one permit.
     fn run_java(&mut self) {
         let (env, checker) = (&mut self.machines.env, &mut self.checker);
         let takes = env.rng.bool() && env.is_open();
@@ -197,7 +203,7 @@ fn permits(count: u16, skew: u64) -> PermitCalls {
     PermitCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain, count, skew)
 }
 
-/// Draws a call that changes the number of permits.
+/// Draws an idempotent call that changes the number of permits. `drain` removes all free ones.
 fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
     let semaphore = semaphore(1);
     match (kind, rng.u8(0..5)) {

@@ -1,4 +1,5 @@
-//! The semaphores without one of their rules: a schedule must miscount permits.
+//! The semaphores without one of their rules: a schedule must miscount permits, grant an owner that
+//! has ended, or take a valid hold.
 
 use super::super::runner::{Network, Plan, assert_violated};
 use super::{KINDS, Kind, NETWORK, Semaphore, Settings, plan};
@@ -11,6 +12,7 @@ const AFTER_ITS_END: &str = "granted after its end";
 const TWICE: &str = "granted twice";
 const TAKEN: &str = "is not in the set";
 
+/// Checks that a schedule with this plan breaks an invariant.
 fn assert_needed(seeds: u64, plan: &Plan<Settings>, expected: &[&str]) {
     let what = format!("{:?}, {:?}", plan.without, plan.settings);
     assert_violated::<Semaphore>(&what, seeds, |_| plan.clone(), expected);
@@ -23,6 +25,7 @@ fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected:
     }
 }
 
+/// Gives all holds a lease, so that they can expire.
 fn with_leases(plan: Plan<Settings>) -> Plan<Settings> {
     plan.with(|plan| plan.settings.endless = 0)
 }

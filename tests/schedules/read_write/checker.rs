@@ -39,13 +39,16 @@ impl ReadWrite {
         Ok(())
     }
 
+    /// Checks the token of a grant: a write's is new; a read's is above every write's, and is not
+    /// below that of another reader; a read inside has its write's.
     fn check_grant(&mut self, index: usize, reply: &Reply) -> Check {
         let client = &self.clients[index];
         let token: u64 = reply.value.parse().unwrap();
         self.owners.grant(&client.field, token)?;
         let writer = client.parent.filter(|_| self.env.model.field(JOB, "mode") == Some("write"));
         let (is_right, what) = match writer {
-            // A read is refused if its write was lost to another owner.
+            // In mode `write` only a read inside is granted, with the token of the write. The write
+            // is its parent's, since otherwise the script refuses.
             Some(parent) => {
                 (self.owners.token(&self.clients[parent].field) == Some(token), "reads inside")
             }
@@ -60,7 +63,8 @@ impl ReadWrite {
         if is_right { Ok(()) } else { Err(format!("{} gets the token {token}", client.field)) }
     }
 
-    /// Checks that a read that outlives its write has a newer token.
+    /// Checks the token that a repeat or renewal returns to a reader: after the end of the write
+    /// around it, the reader has a newer one than the write.
     fn check_token(&self, field: &str, reply: &Reply) -> Check {
         let token: u64 = reply.value.parse().unwrap();
         match self.outlived.get(field) {
@@ -71,10 +75,12 @@ impl ReadWrite {
         }
     }
 
+    /// Records the reads inside that outlive this write, and checks that the epoch minted for them
+    /// is a new token; 0 if none was minted.
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
-        // The read that the release names, and the reads inside that it does not know.
+        // Both the read inside that the release names and those that it does not.
         for (place, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
                 && self.env.model.fields(JOB, self.env.now).any(|left| left == read.field)
@@ -102,6 +108,8 @@ impl ReadWrite {
         if let Some(field) = self.owners.ended().find(is_left) {
             return Err(format!("{field} has ended and something of it is there"));
         }
+        // A read hold of ours exists only with its timeout key (R1), unless the scripts leave it
+        // out.
         let is_there = |field: &String| {
             let is_timed = !self.is_read_of_ours(field)
                 || self.env.model.without == Some(rules::TIMEOUT_KEYS)
@@ -133,8 +141,8 @@ impl ReadWrite {
         }
     }
 
-    /// The field of the write hold inside which this reader may be. A Java thread reads inside its
-    /// own write.
+    /// Returns the field of the write hold beside which this reader may read: its parent's, or for
+    /// a Java thread its own. Empty for a reader without a parent.
     fn writer_around(&self, reader: &str) -> String {
         match self.clients.iter().find(|client| client.field == reader) {
             Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),
@@ -143,10 +151,12 @@ impl ReadWrite {
         }
     }
 
+    /// Whether the field is that of a reader of this library.
     fn is_read_of_ours(&self, field: &str) -> bool {
         self.clients.iter().any(|client| client.field == field && !client.writes)
     }
 
+    /// Whether the field has a timeout key, which marks a reader as alive.
     fn has_timeout_key(&self, field: &str) -> bool {
         let key = format!("{{job}}:{field}:rwlock_timeout:1");
         self.env.model.pttl(&key, self.env.now) != -2

@@ -13,33 +13,39 @@ use super::super::runner::{Check, Request};
 use super::{COPY_MS, PEER_LEASE, ReadWrite, Timer, read_calls, write_calls};
 use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 
-/// The timeout of one attempt in milliseconds, and the number of attempts.
+/// The timeout of one attempt, in milliseconds.
 const ATTEMPT: u64 = 300;
+/// How often one call is sent at most.
 const ATTEMPTS: u32 = 4;
 /// How long after the end of its wait an acquisition may still be executed, in milliseconds.
 const HORIZON: u64 = 5_000;
 /// The allowance for the clocks' drift, in milliseconds.
 const DRIFT: u64 = 2;
 
+/// One client, which acquires once.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     owner: OwnerId,
     /// Its field in the lock's hash.
     pub(super) field: String,
     pub(super) writes: bool,
-    /// The client inside whose write hold it reads.
+    /// For a read inside, the client with the write hold around it.
     pub(super) parent: Option<usize>,
-    /// The read inside its write hold that its calls name.
+    /// For a writer, the read inside that its release names, which then receives the new epoch. A
+    /// read inside that no release names takes the epoch with its next call.
     pub(super) inner: Option<usize>,
     stage: Stage,
     lease: u64,
     renews: bool,
+    /// Whether a waiting writer keeps new readers out.
     wants: bool,
     bound: Bound,
     wait_until: u64,
-    /// The newest call, whether it is the last try, and how often it was sent.
+    /// The newest call.
     call: Option<ScriptCall>,
+    /// Whether it is the last try.
     is_last: bool,
+    /// How often it was sent.
     attempts: u32,
 }
 
@@ -58,7 +64,7 @@ enum Stage {
 }
 
 impl Client {
-    /// The fencing token of its hold.
+    /// The fencing token of its hold; `None` if it holds nothing.
     pub(super) const fn token(&self) -> Option<u64> {
         match self.stage {
             Stage::Holding { token, .. } => Some(token),
@@ -68,7 +74,8 @@ impl Client {
 }
 
 impl ReadWrite {
-    /// Starts a new client: a read inside the `parent`'s write, or either side.
+    /// Starts a new client: a read inside the `parent`'s write, or without a parent a reader or
+    /// writer.
     pub(super) fn begin(&mut self, parent: Option<usize>) {
         let index = self.clients.len();
         let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
@@ -122,6 +129,7 @@ impl ReadWrite {
         request(self.requests)
     }
 
+    /// Sends a new try; it is the last one if the wait is over.
     fn try_again(&mut self, index: usize) {
         let (id, client) = (self.next_request(), &self.clients[index]);
         let (last, time) = (self.env.now >= client.wait_until, lease(client.lease));
@@ -130,6 +138,7 @@ impl ReadWrite {
         self.send_first(index, Stage::Trying, call);
     }
 
+    /// Releases the hold, or abandons the acquisition.
     fn release(&mut self, index: usize) {
         let (id, client) = (self.next_request(), &self.clients[index]);
         let call = self.calls(index).release(id, client.bound, &client.owner);
@@ -137,6 +146,7 @@ impl ReadWrite {
         self.send_first(index, Stage::Ending, call);
     }
 
+    /// Sends a new call for the first time.
     fn send_first(&mut self, index: usize, stage: Stage, call: ScriptCall) {
         let client = &mut self.clients[index];
         (client.stage, client.call, client.attempts) = (stage, Some(call), 0);
@@ -183,7 +193,7 @@ impl ReadWrite {
         }
     }
 
-    /// The client is done, and a new one takes its place.
+    /// Ends the client, and lets a new one take its place unless it is a read inside.
     fn stop(&mut self, index: usize) {
         self.drop_lease(index);
         self.clients[index].stage = Stage::Over;
@@ -217,7 +227,9 @@ impl ReadWrite {
         Ok(())
     }
 
-    /// When the lease ends if a request that was sent at `sent_at` is confirmed.
+    /// When the lease ends if a request that was sent at `sent_at` is confirmed. A reader trusts it
+    /// for at most `PEER_LEASE`, since a Redisson reader's renewal may end the hash then; beside a
+    /// writer of this library Redisson holds nothing.
     fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, writes, .. } = self.clients[index];
         let is_cut = !writes && !self.settings.trusts_all;
@@ -247,6 +259,7 @@ impl ReadWrite {
         Ok(())
     }
 
+    /// Begins a hold: draws its faults, and whether a writer reads inside its write.
     fn hold(&mut self, index: usize, until: u64, token: u64) {
         let client = &mut self.clients[index];
         client.stage = Stage::Holding { until, token, is_renewing: false };

@@ -11,14 +11,18 @@ const UNLOCK_LATCH_MS: u64 = 20_000;
 #[derive(Clone, Debug)]
 pub(super) struct Java {
     holder: String,
-    /// The end of each of its entries: reads, and writes.
+    /// When the lease of each of its entries ends, by [`Side`]. A thread may enter several times,
+    /// and unlocks as often.
     entries: [Vec<u64>; 2],
-    /// Whether it renews, and its last renewal; without renewals it holds for `lease`.
+    /// Whether it renews its holds.
     renews: bool,
+    /// When it renewed them last, or acquired the first.
     renewed_at: u64,
+    /// Its lease in milliseconds: shorter than `PEER_LEASE` without renewals.
     lease: u64,
-    /// How many unlocks it has sent, and how many earlier threads in its place have died.
+    /// How many unlocks it has sent.
     unlocks: u64,
+    /// How many earlier threads in its place have died.
     dead: usize,
 }
 
@@ -73,8 +77,8 @@ impl ReadWrite {
         match (reads, writes, draw) {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
-            // The thread re-enters, but reads inside a write only once: its own unlock would
-            // shorten the write.
+            // The thread re-enters. It reads inside its write at most once: with two read entries,
+            // the unlock of one would shorten the write, a flaw of Redisson's (RW18).
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
             (1.., _, 2..4) => self.unlock_java(index, Side::Read),
@@ -83,6 +87,7 @@ impl ReadWrite {
         }
     }
 
+    /// Acquires or re-enters one side.
     fn enter_java(&mut self, index: usize, side: Side) {
         if !self.java[index].holds() {
             // A thread renews all of its holds, or none.
@@ -104,6 +109,8 @@ impl ReadWrite {
         self.note_java_leases(index);
     }
 
+    /// Unlocks one entry. If Redis does not hold the side any more, the thread relies on no entry
+    /// of it.
     fn unlock_java(&mut self, index: usize, side: Side) {
         let java = &mut self.java[index];
         java.unlocks += 1;

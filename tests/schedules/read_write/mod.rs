@@ -1,4 +1,6 @@
 //! A read-write lock: readers and writers of this library and of Redisson, which may die or pause.
+//! A *read inside* is a read hold within the write hold of its *parent*; it outlives the write if
+//! the write is released first, a downgrade. Readers share one fencing token, the *epoch*.
 
 mod checker;
 mod client;
@@ -19,34 +21,39 @@ use client::Client;
 use java::Java;
 
 const JOB: &str = "job";
-/// How long Redisson's holders hold unless they renew, in milliseconds; their renewal sets the end
-/// of the hash to the same time.
+/// The lease of Redisson's holders that renew, in milliseconds. Each renewal sets the end of the
+/// lock's hash to this time from now, even if a reader of this library has a longer lease.
 const PEER_LEASE: u64 = 1_500;
 /// How long a copy of a request may be in flight, in milliseconds.
 const COPY_MS: u64 = 12_000;
 /// How many schedules each test plays.
 const SCHEDULES: u64 = 300;
 
-/// Probabilities are in per cent.
+/// The faults of one schedule. Probabilities are in per cent.
 #[derive(Clone, Debug)]
 struct Settings {
-    /// That a holder dies without a release, and that it pauses.
+    /// The probability that a holder dies without a release.
     dies: u32,
+    /// The probability that a holder does nothing for a while after its grant.
     pauses: u32,
-    /// That a Java thread dies without an unlock, at each of its actions.
+    /// The probability that a Java thread with a hold dies, at each of its actions.
     java_dies: u32,
-    /// That a client gives up after a refusal.
+    /// The probability that a client gives up after a refusal.
     aborts: u32,
-    /// That a client does not know Redis' clock, so that its requests have no bound.
+    /// The probability that a client does not know Redis' clock, so that its requests have no
+    /// bound.
     unbounded: u32,
-    /// That a waiting writer blocks new readers.
+    /// The probability that a waiting writer keeps new readers out.
     wants: u32,
-    /// The number of concurrent clients of this library, and of Java threads.
+    /// The number of concurrent clients of this library, without reads inside.
     ours: usize,
+    /// The number of Java threads.
     java: usize,
-    /// Whether clients rely on leases for longer than Redisson's renewal keeps the hash.
+    /// Whether readers rely on their whole lease, even beyond `PEER_LEASE`. Redisson's renewals may
+    /// end the hash earlier.
     trusts_all: bool,
-    /// Whether Redis remembers requests without a bound for less time than their copies take.
+    /// Whether Redis remembers requests without a bound for less time than their copies take, which
+    /// rule C3 forbids.
     brief_memory: bool,
 }
 
@@ -80,7 +87,7 @@ fn plan(seed: u64) -> Plan<Settings> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A new client starts.
+    /// A new client starts. The number only keeps the timers apart.
     Begin(usize),
     /// An attempt times out, a pause ends, or a hold needs a renewal.
     Client(usize),
@@ -99,9 +106,11 @@ struct ReadWrite {
     /// The owners by their fields in the hash; those of writers end with `:write`.
     owners: Owners,
     leases: Leases<String>,
+    /// The largest token so far, of a grant or an epoch.
     last_token: u64,
+    /// The token of the last write.
     last_write: u64,
-    /// The reads whose write has ended around them, and the token of that write.
+    /// The reads inside whose write was released before them, and the token of that write.
     outlived: BTreeMap<String, u64>,
 }
 
@@ -154,7 +163,7 @@ impl Scenario for ReadWrite {
         self.check_holds()
     }
 
-    /// Checks that long after the end only tokens are left.
+    /// Checks that two minutes after the last event Redis stores only tokens.
     fn finish(&mut self) -> Check {
         let tokens = ["el:{job}:epoch", "redisson_lock_token:{job}"];
         let left = self.env.model.dump(self.env.now + 120_000);

@@ -14,11 +14,13 @@ use test_support::script_model::{Latches, ScriptModel, Value};
 /// The largest number of schedules that a test tries.
 const SCHEDULES: u64 = 2_000;
 
+/// Checks that a schedule with the changed plan breaks an invariant. `what` names the missing rule.
 fn assert_needed(what: &str, expected: &[&str], change: impl Fn(&mut Plan<Settings>)) {
     let plan = |seed| plan(seed).with(&change);
     assert_violated::<ReadWrite>(what, SCHEDULES, plan, expected);
 }
 
+/// Checks that a schedule breaks an invariant if the scripts leave out this rule.
 fn assert_rule_needed(rule: &'static str, expected: &[&str]) {
     assert_needed(rule, expected, |plan| plan.without = Some(rule));
 }
@@ -88,6 +90,7 @@ fn a_read_that_the_release_of_its_write_does_not_name_keeps_the_write_s_token() 
     assert_rule_needed(rules::RISES, &["has the token of a write that has ended"]);
 }
 
+// Without the rule, any reader is granted beside a writer.
 #[test]
 fn a_reader_without_a_parent_does_not_come_in() {
     assert_rule_needed(rules::PARENT, &["reads while"]);
@@ -115,7 +118,7 @@ fn model_without(rule: Option<&'static str>) -> ScriptModel {
     model
 }
 
-/// The reply to a writer that tries once.
+/// Returns the code of the reply to a writer of this library that tries once.
 fn writer_is_told(model: &mut ScriptModel, now: u64) -> Code {
     let call = Calls(Target::Write(write_calls())).acquire(
         request(1),

@@ -1,4 +1,5 @@
-//! Applies the outcome of a request to its part.
+//! Applies the outcome of a try, or of a raise of the token, to the part that sent it. The outcome
+//! of an undoing is in `part.rs`.
 
 use super::super::call::{CallOutcome, may_pass};
 use super::super::{Lease, replicas};
@@ -9,9 +10,13 @@ use crate::name::FencingToken;
 use crate::protocol::reply::{Code, Reply};
 use crate::time::Instant;
 
+/// The status after a reply with a code or token that its script cannot return: the outcome is as
+/// unknown as without a reply.
 const GARBLED: PartStatus = PartStatus::NoReply(FailureKind::NO_ANSWER);
 
 impl Part {
+    /// Applies the outcome of a try. `unsure` says that an attempt of it ended without a reply, so
+    /// that Redis may have executed it, or may still do so: the owner is then open.
     pub(super) fn on_outcome(
         &mut self,
         outcome: CallOutcome,
@@ -26,8 +31,9 @@ impl Part {
                 self.on_reply(&reply, sent_at, options, shared, now)
             }
             CallOutcome::Refused(refusal) => {
-                // A script that stops half-way is refused too. A script whose keys lie in several
-                // slots does not start.
+                // Redis also returns an error if a script fails after its first writes, and a
+                // gateway if `WAIT` fails after the script, so a hold may exist. `CROSSSLOT` comes
+                // before a script starts.
                 let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
                     && refusal.code() != "CROSSSLOT";
                 self.current.open |= begun || may_pass(refusal.kind());
@@ -42,8 +48,10 @@ impl Part {
         }
     }
 
-    /// Applies an outcome without a usable reply. A hold that was to be extended stays as it was,
-    /// and a seat in a queue is kept.
+    /// Applies an outcome without a usable reply. A valid hold that the try was to extend stays as
+    /// it was. An owner that may have been granted is spent, since its hold would block other
+    /// clients during the pause; but a waiter in a queue keeps its owner, which has its place
+    /// there.
     fn on_no_reply(&mut self, status: PartStatus, unsure: bool, now: Instant) {
         if self.held(now).is_some() {
             return;
@@ -53,6 +61,7 @@ impl Part {
         self.status = status;
     }
 
+    /// Applies the reply to a try.
     fn on_reply(
         &mut self,
         reply: &Reply,
@@ -61,27 +70,33 @@ impl Part {
         shared: &mut SharedState,
         now: Instant,
     ) {
+        // Every other code shows that Redis has executed a try of this owner, and with it the
+        // takeover from the previous owner. A late try changes nothing.
         if reply.code != Code::Late {
             self.current.previous = None;
         }
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, shared, now),
             Code::No | Code::TooYoung | Code::Gone => self.busy(reply, options),
+            // A new owner, with a later bound, takes over the place in the queue.
             Code::Late if self.has_queue() && options.again && !options.last => {
                 self.continue_with_new_owner(shared, now);
                 self.send_try(TryOptions { again: false, ..options }, shared, now);
             }
-            // Only the bound was wrong, and the reply has brought the clock for a better one.
+            // The try failed only because of its bound. Its reply has set the clock, from which the
+            // next owner gets a later bound.
             Code::Late if options.again => {
                 (self.current.open, self.spent, self.status) = (true, true, PartStatus::Idle);
                 self.send_try(TryOptions { again: false, ..options }, shared, now);
             }
+            // The script needs a bound, and this owner has none, since Redis' clock was unknown.
+            // The reply has set the clock, and the next owner gets a bound.
             Code::BoundRequired if options.again && self.current.bound.not_after.is_none() => {
                 self.spent = true;
                 self.send_try(TryOptions { again: false, ..options }, shared, now);
             }
-            // No tombstone was written: a copy would be granted once the token is in its range
-            // again.
+            // The script wrote no tombstone, so without an undoing a late copy of this try would be
+            // granted once the token key allows a grant again.
             Code::TokenRange => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 self.mark_spent(PartStatus::Refused(refusal));
@@ -91,6 +106,8 @@ impl Part {
         }
     }
 
+    /// Applies a grant, or the confirmation of one, which extends the lease of a held part. A grant
+    /// that is of no use is undone: too few replicas, or no lease left.
     fn granted(&mut self, reply: &Reply, sent_at: Instant, shared: &SharedState, now: Instant) {
         let Some(token) = FencingToken::parse(&reply.value) else {
             return self.mark_spent(GARBLED);
@@ -110,8 +127,10 @@ impl Part {
         self.status = PartStatus::Held { lease, token };
     }
 
+    /// Applies a refusal. The owner of a last try has ended; any other owner goes on.
     fn busy(&mut self, reply: &Reply, options: TryOptions) {
-        // The tombstone is written: by this execution, or by an earlier one of the same last try.
+        // A last try that is refused writes its owner's tombstone. `Gone` says that an earlier
+        // execution of this try has already written it.
         let ended = options.last || reply.code == Code::Gone;
         (self.current.open, self.spent) = (!ended, ended);
         self.status = match reply.code {
@@ -126,21 +145,26 @@ impl Part {
         };
     }
 
-    /// Marks the part as spent: a hold may exist, but it must be undone.
+    /// Sets the status and marks the owner as spent and open: a hold may exist under it, which the
+    /// part undoes before its next try.
     fn mark_spent(&mut self, status: PartStatus) {
         (self.current.open, self.spent, self.status) = (true, true, status);
     }
 
+    /// Applies the outcome of [`raise`](Part::raise). `lease` is that of the hold: a raise does not
+    /// extend it. Without `Done`, the token that the node stores is unknown or too small for the
+    /// quorum, so the owner is spent.
     pub(super) fn on_raised(&mut self, outcome: &CallOutcome, lease: Lease, shared: &SharedState) {
         let token = match outcome {
             CallOutcome::Replied(reply, _) if reply.code == Code::Done => {
-                // A failover would restore the earlier token.
+                // A failover to a replica without the new token would restore the earlier one.
                 if let Some(error) = replicas::missing(reply, shared.replicas) {
                     return self.mark_spent(PartStatus::NotReplicated(error));
                 }
                 FencingToken::parse(&reply.value)
             }
-            // The node's clock is further behind than its last reply showed.
+            // The machine raises only to a token that the node should accept by the clock of its
+            // last reply. The clock is further behind than that.
             CallOutcome::Replied(reply, _) if reply.code == Code::TokenAhead => {
                 let refusal = Refusal::new(RefusalKind::TokenRange, "");
                 return self.mark_spent(PartStatus::Refused(refusal));

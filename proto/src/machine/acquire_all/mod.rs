@@ -1,9 +1,10 @@
-//! Acquires several parts: all of them or none.
+//! Acquires several locks or other objects, the *parts*: all of them or none (a multi-lock). Each
+//! part has its own owner and may be on its own gateway. `AcquireQuorum` uses the same parts.
 //!
 //! ```text
 //!   Requesting (all) ──all granted────────────────────────────────────────► Over(Ok)
 //!     │  ▲
-//!     │  └───────────────────granted: retry all parts────────┐
+//!     │  └──────────────────granted: try missing parts───────┐
 //!     └─refused: release the parts after──► Pausing ──► Requesting (the first) ─────┐
 //!                                              ▲                            refused │
 //!                                              └────────────────────────────────────┘
@@ -43,43 +44,47 @@ use crate::time::Instant;
 pub struct MultiGrant {
     /// The grants of the parts.
     pub parts: Vec<MultiGrantPart>,
-    /// The fencing token of the hold: that of the first part, or for a majority the one that each
-    /// counting part stores.
+    /// The fencing token of the hold. For [`AcquireAll`] it is the token of the first part; for a
+    /// quorum it is the one token that all parts with `counts` store.
     pub token: FencingToken,
 }
 
 /// One part of a hold.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiGrantPart {
-    /// Its grant; for a part that does not count, the data to release it.
+    /// The grant of the part; for a part without `counts`, the data to release it.
     pub grant: Grant,
-    /// Whether it counts for the hold. A part that does not may have been granted, or may be
-    /// granted late: release it, and do not rely on it.
+    /// Whether the part counts for the hold; always true for [`AcquireAll`]. A part that does not
+    /// count may have been granted, or may be granted late: release it, and do not rely on it.
     pub counts: bool,
 }
 
-/// In a round: a try, its undoing, and one more in case that is not confirmed. In the last round: a
-/// try, its undoing, and one more for a part kept until then.
+/// The calls of one part. In a round: a try, its undoing, and a second undoing in case the first is
+/// not confirmed. In the last round: the undoing of an owner kept until then, a try, its undoing.
 const RESERVED: ReservedCalls = ReservedCalls { round: 3, last_round: 3 };
 
 /// The machine that acquires several parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireAll {
     parts: Parts,
+    /// How long the parts before the awaited one are kept, from the first refusal.
     keep_time: Duration,
+    /// For each part, the newest token that the caller knows of.
     newest: Vec<Option<FencingToken>>,
-    /// When the parts that are kept have to be released.
+    /// When the kept parts are released, if any are kept.
     kept_until: Option<Instant>,
-    /// Whether parts that were held for too long were already extended.
+    /// Whether short leases were already extended since all parts were held. That happens only
+    /// once: if it is not enough, round trips take too long for this lease.
     extended: bool,
-    /// The state while replies are due is whether this is the last try; the step after a pause
-    /// follows from the status of the parts.
+    /// `Requesting(true)` during the last try. `Pausing` stores no next step: it follows from the
+    /// status of the parts.
     stage: Stage<bool, ()>,
 }
 
 impl AcquireAll {
-    /// Starts at `now`. `clocks` are the clocks of the parts' Redis, as last known, in the order of
-    /// the parts; without its clock the first round of a part is unbounded (rule C3).
+    /// Starts at `now`, and tries all parts. `clocks` are the clocks of the parts' Redis, as last
+    /// known, in the order of the parts. Without its clock, a part's first owner has no `not_after`
+    /// (rule C3 of the protocol).
     pub fn new(
         spec: AcquireAllSpec,
         entropy: Entropy,
@@ -103,8 +108,8 @@ impl AcquireAll {
         self.parts.iter().find(|(_, part)| part.held(now).is_none()).map(|(place, _)| place)
     }
 
-    /// Tries all missing parts. Only the first of them may keep a seat in its queue: if it is
-    /// refused, the machine waits for it.
+    /// Tries all parts that are not held, and extends those whose renewal is due. Only the first
+    /// that is not held may join a queue, since the machine waits for that one if it is refused.
     fn try_all(&mut self, now: Instant) {
         let places = self.parts.places(|part| part.needs(now));
         let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
@@ -121,7 +126,8 @@ impl AcquireAll {
         if self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len()) {
             return self.try_all(now);
         }
-        // Attempts take no longer than the other parts may be kept.
+        // While parts are kept, a lost reply must not delay their release by much more than
+        // `keep_time`.
         let longest = self.kept_until.map(|_| self.keep_time);
         self.parts.send_tries(&places, false, Some(place), longest, now);
         self.stage = Stage::Requesting(false);
@@ -135,7 +141,8 @@ impl AcquireAll {
         }
         match self.first_missing(now) {
             None => self.complete(last, now),
-            // The awaited part is granted; this one was not tried meanwhile.
+            // The awaited part is granted. The part at `place` was not tried in this round: it was
+            // released before the wait, or its lease has expired since.
             Some(place) if self.was_not_tried(place) => {
                 self.parts.reset_backoff();
                 self.try_all(now);
@@ -144,12 +151,14 @@ impl AcquireAll {
         }
     }
 
+    /// Whether the last round has not refused the part: it is idle, or its hold has expired.
     fn was_not_tried(&self, place: usize) -> bool {
         let status = self.parts.get(place).map(Part::status);
         matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
     }
 
-    /// Ends with the hold if enough of each lease is left: all parts are held.
+    /// Continues when all parts are held: returns the hold if enough of each lease is left, and
+    /// otherwise extends the short leases once.
     fn complete(&mut self, last: bool, now: Instant) {
         let least = self.parts.shared().lease.validity_min();
         let short = self
@@ -168,7 +177,7 @@ impl AcquireAll {
                 });
                 self.stage = Stage::Over(Ok(MultiGrant { parts: parts.collect(), token }));
             }
-            // Some were kept since the wait began: extended, the whole hold has its full lease.
+            // Parts that were kept during the wait have used up much of their leases.
             Some(_) if !self.extended && self.parts.afford_round_of(short.len()) => {
                 self.extended = true;
                 self.parts.send_tries(&short, last, None, None, now);
@@ -178,7 +187,8 @@ impl AcquireAll {
         }
     }
 
-    /// Returns the newest known token of a part that was granted with an older one.
+    /// Returns the newest known token of a part that was granted with an older one: its Redis has
+    /// lost data, and a fenced store would reject the holder.
     fn regressed_token(&self, now: Instant) -> Option<FencingToken> {
         let older = |(place, part): (usize, &Part)| {
             let newest = (*self.newest.get(place)?)?;
@@ -187,8 +197,8 @@ impl AcquireAll {
         self.parts.iter().find_map(older)
     }
 
-    /// Round trips take too much of the lease: releases all parts, and starts again if the wait
-    /// allows it.
+    /// Continues when round trips leave too little of a lease: releases all parts, and starts again
+    /// after a pause unless this was the last try.
     fn too_slow(&mut self, last: bool, now: Instant) {
         if last {
             return self.end(AcquireError::TooSlow);
@@ -207,7 +217,8 @@ impl AcquireAll {
             return self.end(error);
         }
         self.extended = false;
-        // It was refused without a seat in its queue, which only the awaited part may take.
+        // `try_all` let another part join its queue, and this one's owner has ended without a
+        // place. As the awaited part it may join now, so it is tried again at once.
         let joins = part.was_refused_without_place();
         self.parts.undo_if_spent(place);
         let after: Vec<usize> = (place + 1..self.parts.count()).collect();
@@ -220,7 +231,8 @@ impl AcquireAll {
         }
     }
 
-    /// Keeps the parts before `place`, but not for longer than `keep_time`.
+    /// Keeps the parts before `place`, or releases them once `keep_time` has passed since the first
+    /// refusal.
     fn keep(&mut self, place: usize, now: Instant) {
         let until = *self.kept_until.get_or_insert(now + self.keep_time);
         if now.has_reached(until) {
@@ -233,11 +245,13 @@ impl AcquireAll {
         }
     }
 
+    /// Pauses until the retry of the awaited part is due.
     fn pause(&mut self, place: usize, now: Instant) {
         let (until, why) = self.parts.pause(place, 1, now);
         self.pause_until(until, why, now);
     }
 
+    /// Pauses until then, or until the kept parts have to be released if that is earlier.
     fn pause_until(&mut self, mut until: Instant, mut why: TimeoutReason, now: Instant) {
         if let Some(kept) = self.kept_until.filter(|kept| until.has_reached(*kept)) {
             (until, why) = (kept, TimeoutReason::BackOff);
@@ -248,6 +262,7 @@ impl AcquireAll {
         self.stage = Stage::Pausing { until, why, then: () };
     }
 
+    /// Continues after a pause.
     fn on_timeout(&mut self, now: Instant) {
         match self.awaited_part(now) {
             Some(place) => self.try_one(place, now),
@@ -255,8 +270,8 @@ impl AcquireAll {
         }
     }
 
-    /// Returns the part that was refused last; `None` if there is none, and all parts are tried
-    /// again.
+    /// Returns the awaited part: the first that was tried and is not held. `None` if all parts that
+    /// are not held are idle; then all are tried again.
     fn awaited_part(&self, now: Instant) -> Option<usize> {
         self.parts
             .iter()

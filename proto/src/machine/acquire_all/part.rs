@@ -1,14 +1,17 @@
-//! One part of a hold: tried, held and undone on its own, on its own gateway.
+//! One part of a hold: one object on one gateway, tried, held and undone independently of the
+//! others. For a quorum, a part is one node.
 //!
 //! ```text
 //!   Quiescent ──try──► Requesting ────────► Quiescent (held, or refused)
 //!      │ ▲             │ ▲
-//!      │ └──Undoing◄───┘ │ a spent owner is undone before the next try
-//!      └──undo──►└───────┘
+//!      │ └──Undoing◄───┘ │
+//!      └──undo──►└───────┘ a try that finds its owner spent waits for this undoing
 //! ```
 //!
-//! At most one owner of a part is open at any time: a new one is created only when the end of the
-//! last is confirmed. So one request undoes every earlier one.
+//! An owner is *open* while something may be held, or may still be granted, under it. At most one
+//! owner of a part is open: a new one begins only when the end of the last is confirmed. The
+//! exception is a place in a queue, which a new owner takes over; [`OwnerAttempt::previous`] then
+//! records the second open owner. So one request can undo everything that the part has sent.
 
 use core::time::Duration;
 
@@ -23,35 +26,39 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
 
+/// One part: its target, its current owner, and the request under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Part {
     pub(super) target: Target,
+    /// The clock of the part's Redis, from its last reply.
     clock: Option<ServerClock>,
     pub(super) current: OwnerAttempt,
-    /// Whether no more tries may be sent with the current owner.
+    /// Whether no more tries may be sent with the current owner: it has ended, or has to be undone.
     pub(super) spent: bool,
     /// When the last try was sent.
     tried_at: Instant,
     pub(super) status: PartStatus,
     state: State,
-    /// The number of attempts left for the request under way.
+    /// The number of calls that the request under way may still make.
     attempts_left: u8,
-    /// Why the last undoing was not confirmed.
+    /// Why the last undoing was not confirmed; `None` if it was, or if there was none.
     undo_failure: Option<FailureKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
     Quiescent,
+    /// A try, or the extension of a hold.
     Requesting {
         request: RetriedCall,
         options: TryOptions,
     },
-    /// Storing a larger token in a node that is held.
+    /// Storing a larger token under the hold of a quorum's node.
     Raising {
         request: RetriedCall,
         lease: Lease,
     },
+    /// Ending the owner; when that is confirmed, the try with these options follows.
     Undoing {
         request: RetriedCall,
         then: Option<TryOptions>,
@@ -90,7 +97,7 @@ impl Part {
         self.target.has_queue()
     }
 
-    /// The hold, until it is over.
+    /// The lease and the token of the hold; `None` when the lease has expired, whatever the status.
     pub(in crate::machine) fn held(&self, now: Instant) -> Option<(Lease, FencingToken)> {
         match self.status {
             PartStatus::Held { lease, token } if !lease.remaining(now).is_zero() => {
@@ -105,12 +112,14 @@ impl Part {
         self.held(now).is_none_or(|(lease, _)| now.has_reached(lease.renew_at()))
     }
 
-    /// Whether it was refused and its owner ended, although the part has a queue: no seat was kept.
+    /// Whether a last try was refused by a queue: the script has ended the owner, so it has no
+    /// place in the queue.
     pub(in crate::machine) const fn was_refused_without_place(&self) -> bool {
         self.spent && matches!(self.status, PartStatus::Busy { queue_hint: Some(_), .. })
     }
 
-    /// Whether a reply is due that sets its status.
+    /// Whether a reply is due that sets its status. An undoing without a following try does not
+    /// count: the machine continues without waiting for it.
     pub(in crate::machine) const fn awaits_reply(&self) -> bool {
         matches!(
             self.state,
@@ -127,8 +136,8 @@ impl Part {
         self.current.open || matches!(self.state, State::Requesting { .. })
     }
 
-    /// Returns how long a hold may exist under its owner, and why that is not known; `None` if none
-    /// may.
+    /// Returns the longest time for which a hold may still exist under its owner, and the failure
+    /// because of which its end is not confirmed; `None` if the owner is not open.
     pub(in crate::machine) fn unconfirmed(
         &self,
         lease: LeaseTime,
@@ -145,8 +154,8 @@ impl Part {
         self.current.open.then(|| (held_at_most(), cause))
     }
 
-    /// The number of calls that it may still need for the requests begun: their attempts, and one
-    /// to undo.
+    /// The number of calls to reserve for what has begun: the attempts left of the request under
+    /// way, those of the try that follows it, and one to undo an open owner.
     pub(in crate::machine) fn reserved_calls(&self) -> u32 {
         let planned = match &self.state {
             State::Undoing { then: Some(options), .. } => u32::from(options.attempts),
@@ -155,8 +164,9 @@ impl Part {
         u32::from(self.attempts_left) + planned + u32::from(self.is_open() || planned > 0)
     }
 
-    /// Returns the grant of the part. For a part that is not held, it contains the data to release
-    /// it.
+    /// Returns the grant of the part. For a part that is not held, it contains the owner and bound
+    /// to release it by, `token`, and a lease from the last try: the latest that a copy may have
+    /// got.
     pub(in crate::machine) fn grant(&self, shared: &SharedState, token: FencingToken) -> Grant {
         let (lease, token) = match self.status {
             PartStatus::Held { lease, token } => (lease, token),
@@ -165,14 +175,16 @@ impl Part {
         Grant { owner: self.current.owner, token, lease, bound: self.current.bound }
     }
 
-    /// Sets the token to store with the next grant.
+    /// Sets the token that a quorum asks each node to store with its next grant; `None` lets the
+    /// node mint its own.
     pub(in crate::machine) fn propose(&mut self, token: Option<u64>) {
         if let Target::Lock(calls) = &mut self.target {
             calls.propose(token);
         }
     }
 
-    /// Sends a try, or extends the hold.
+    /// Sends a try, which extends the hold if the part is held. While an undoing is under way, or
+    /// if the owner is spent and open, the try follows the undoing.
     pub(in crate::machine) fn send_try(
         &mut self,
         options: TryOptions,
@@ -210,10 +222,11 @@ impl Part {
         self.state = State::Requesting { request, options };
     }
 
-    /// Continues the wait under a new owner; in a queue it takes over the seat of the previous one.
+    /// Ends the use of the current owner. In a queue, a new owner takes over its place; otherwise
+    /// the owner is spent, and `send_try` undoes it and begins a new one.
     pub(super) fn continue_with_new_owner(&mut self, shared: &mut SharedState, now: Instant) {
-        // While it is not known which of two owners has the seat, a third cannot take it over: both
-        // are ended.
+        // While it is unknown which of two owners has the place, a third cannot take it over: the
+        // undoing ends both.
         if !self.has_queue() || self.current.previous.is_some() {
             self.spent = true;
             return;
@@ -223,18 +236,20 @@ impl Part {
         self.spent = false;
     }
 
-    /// Starts a round under a new owner.
+    /// Replaces an owner that has ended by a new one, which has sent nothing yet.
     fn start_attempt(&mut self, shared: &mut SharedState, now: Instant) {
         (self.current, self.spent) = (shared.next_attempt(self.clock, now), false);
     }
 
-    /// Whether the wait has to continue under a new owner.
+    /// Whether the wait has outlasted the current owner: its requests share one bound (rule C8),
+    /// and a longer wait needs a later one.
     fn is_round_over(&self, shared: &SharedState, now: Instant) -> bool {
         let OwnerAttempt { open, ends_at, .. } = self.current;
         open && !self.spent && now.has_reached(ends_at) && !shared.is_wait_over(now)
     }
 
-    /// Stores `token` in a held node whose token is smaller.
+    /// Stores `token` under the hold of a node whose token is smaller, so that a majority stores
+    /// the same one.
     pub(in crate::machine) fn raise(&mut self, token: FencingToken, shared: &mut SharedState) {
         if let (Target::Lock(calls), PartStatus::Held { lease, .. }) = (&self.target, &self.status)
         {
@@ -247,8 +262,9 @@ impl Part {
         }
     }
 
-    /// Releases the part: ends its hold, and prevents grants that are still possible. Its next try
-    /// has a new owner.
+    /// Releases the part, with up to `attempts` calls: ends its hold, and prevents grants that are
+    /// still possible. Its status is then `Idle`, and its next try has a new owner. Cancels a try
+    /// that was to follow an undoing.
     pub(in crate::machine) fn undo(&mut self, attempts: u8, shared: &mut SharedState) {
         match &mut self.state {
             State::Undoing { then, .. } => *then = None,
@@ -261,13 +277,15 @@ impl Part {
         self.status = PartStatus::Idle;
     }
 
-    /// Releases the part if its owner is spent, and keeps its status.
+    /// Undoes an owner that is spent, and keeps the status, so that the part remains the awaited
+    /// one.
     pub(in crate::machine) fn undo_if_spent(&mut self, attempts: u8, shared: &mut SharedState) {
         if self.spent && self.is_quiescent() {
             self.start_undo(None, attempts, shared);
         }
     }
 
+    /// Marks the owner as spent, and ends it if it is open.
     fn start_undo(&mut self, then: Option<TryOptions>, attempts: u8, shared: &mut SharedState) {
         self.spent = true;
         self.attempts_left = 0;
@@ -282,6 +300,7 @@ impl Part {
         }
     }
 
+    /// Handles an input of the request under way; ignores all others.
     pub(in crate::machine) fn handle(
         &mut self,
         input: Input,
@@ -330,6 +349,8 @@ impl Part {
         }
     }
 
+    /// Applies the outcome of an undoing. A try that was to follow is sent only if the end of the
+    /// owner is confirmed.
     fn on_undone(
         &mut self,
         outcome: &CallOutcome,

@@ -1,4 +1,5 @@
-//! The parts of a machine, and their common budget.
+//! The parts of a machine, their common budget of calls, and the pauses of the wait for one of
+//! them.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -16,12 +17,13 @@ use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 
-/// Attempts for a last try, and for undoing.
+/// Attempts of a last try, which no later try repeats.
 const ATTEMPTS: u8 = 2;
+/// Attempts of the undoing that ends the machine: a hold that it leaves lasts for its whole lease.
 const ATTEMPTS_AT_UNDOING: u8 = 3;
-/// How far a try that is under way may reach beyond the end of the wait.
+/// The least time for an attempt whose time is cut to the end of the wait or to `keep_time`.
 const OVERHANG: Duration = Duration::from_secs(1);
-/// The place to wait for when the machine waits for no part in particular.
+/// The awaited place of a machine that waits for no part in particular.
 pub(in crate::machine) const NOTHING: usize = usize::MAX;
 
 /// The parts of a machine; the place of each is the endpoint of its calls.
@@ -29,17 +31,18 @@ pub(in crate::machine) const NOTHING: usize = usize::MAX;
 pub(in crate::machine) struct Parts {
     list: Vec<Part>,
     shared: SharedState,
-    /// The largest number of calls; `None` for no limit.
+    /// The largest number of calls of the whole acquisition; `None` for no limit.
     budget: Option<u32>,
-    /// The calls reserved for a round per part, and for the last round of all parts.
+    /// The calls that a round reserves for each part in it.
     round: u32,
+    /// The calls reserved for the last round, for all parts together.
     reserve: u32,
-    /// The pauses of the wait for each part.
+    /// How the wait for each part paces its tries.
     pacing: Vec<Pacing>,
     /// The place of the awaited part, and the back-off of that wait.
     backoff: (usize, Backoff),
     notifications: NotificationState,
-    /// Whether other waiters are known to compete for a part.
+    /// Whether other waiters are known to compete for a part: grants are then published.
     is_contended: bool,
 }
 
@@ -137,15 +140,16 @@ impl Parts {
         self.budget.map(|budget| budget.saturating_sub(self.shared.ids.calls() + owed))
     }
 
-    /// Attempts for each of `among` requests that decide something: `wanted`, or fewer if the
-    /// budget is short, but at least one.
+    /// Returns the attempts of each of `among` undoings: `wanted`, or fewer if the budget is short.
+    /// One is always allowed, since `reserved_calls` contains it.
     fn attempts(&self, wanted: u8, among: usize) -> u8 {
         let among = u32::try_from(among.max(1)).unwrap_or(u32::MAX);
         let spare = self.free().map_or(wanted, |free| u8::try_from(free / among).unwrap_or(wanted));
         wanted.min(spare.saturating_add(1))
     }
 
-    /// Tries these parts. `queues` is the place of the one that may keep a seat in its queue.
+    /// Tries these parts. Only the owner of the part at `queues` outlives a refusal, and may so
+    /// keep a place in a queue. `longest` limits the time of an attempt.
     pub(in crate::machine) fn send_tries(
         &mut self,
         places: &[usize],
@@ -155,14 +159,16 @@ impl Parts {
         now: Instant,
     ) {
         self.notifications.on_try(now);
-        // A try that is not the last one is itself repeated by the wait.
+        // Any but the last try needs no second attempt: the wait tries again. For each part, a try
+        // with two attempts and the undoing of a spent owner before it take up to four calls, and
+        // `again` takes them twice.
         let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let reserve = if last { 0 } else { self.reserve };
         let attempts = if last && self.affords(calls * 4) { ATTEMPTS } else { 1 };
         let again = self.affords(reserve + calls * 8);
         let mut attempt_time = self.shared.attempt_time;
         if let Some(over) = self.shared.wait_over.filter(|_| !last) {
-            // Not much beyond the end of the wait, which the last try follows.
+            // The last try follows the end of the wait, and must not be much later.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
         if let Some(longest) = longest {
@@ -203,7 +209,8 @@ impl Parts {
         self.with(place, |part, shared| part.undo_if_spent(attempts, shared));
     }
 
-    /// One attempt more than the reserved one if the budget has room, since it may fail.
+    /// The attempts to undo one part during the wait: two if the budget has room, else the reserved
+    /// one.
     fn attempts_at_undoing_one(&self) -> u8 {
         if self.affords(self.reserve + 2) { 2 } else { 1 }
     }
@@ -240,7 +247,9 @@ impl Parts {
         }
     }
 
-    /// Returns when to retry the awaited part, in a round of `count` parts, and the reason.
+    /// Returns when to retry the awaited part, in a round of `count` parts, and the reason. A
+    /// message since the last try comes first; without one, the queue, the trust in a subscription,
+    /// or the back-off decides.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
@@ -301,7 +310,7 @@ impl Parts {
         let next = match self.notifications.on_input(input, why, ids, now) {
             RetryDecision::Now | RetryDecision::Poll => (now, TimeoutReason::Notification),
             RetryDecision::At(until) => (until, TimeoutReason::Notification),
-            // Another client has the lock, so this waiter skips its retry.
+            // Another client has the lock, so the retry that a message caused would be in vain.
             RetryDecision::Defer(lease) if why == TimeoutReason::Notification => {
                 let silence = self.notifications.silence_timeout(ids)?;
                 (now + lease.map_or(silence, |lease| silence.min(lease)), TimeoutReason::Silence)
@@ -316,7 +325,7 @@ impl Parts {
         (self.shared.wait_over.map_or(until, |over| until.sooner(over)), why)
     }
 
-    /// Returns the subscription that the awaited part needs, once.
+    /// Returns [`Output::Subscribe`] for the awaited part, once.
     pub(in crate::machine) fn listen<T>(&mut self) -> Option<Output<T>> {
         self.notifications.poll()
     }
@@ -341,7 +350,7 @@ impl Parts {
         }
     }
 
-    /// Returns the next call or the earliest timeout; `None` if no part has anything to do.
+    /// Returns the next call, or the earliest timeout; `None` if no request is under way.
     pub(in crate::machine) fn poll<T>(&mut self, now: Instant) -> Option<Output<T>> {
         let mut first: Option<(Instant, TimeoutReason)> = None;
         for (place, part) in self.list.iter_mut().enumerate() {
@@ -381,7 +390,7 @@ impl PartStatus {
         }
     }
 
-    /// The failure because of which there was no usable reply, if so.
+    /// The failure because of which there was no usable reply; `None` for all other statuses.
     pub(in crate::machine) const fn silence(&self) -> Option<FailureKind> {
         if let Self::NoReply(kind) = self { Some(*kind) } else { None }
     }

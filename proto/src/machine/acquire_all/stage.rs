@@ -1,39 +1,42 @@
-//! The stages of a machine of several parts, and the steps that all such machines share.
+//! The stages that [`AcquireAll`](super::AcquireAll) and `AcquireQuorum` share.
 
 use super::parts::Parts;
 use super::{Input, MultiGrant, Output, TimeoutReason, sooner};
 use crate::error::AcquireError;
 use crate::time::Instant;
 
-/// The stage of a machine. `A` is its state while replies are due, `T` its next step after a pause.
+/// The stage of a machine. `A` is the machine's own state while replies are due, and `T` its own
+/// state during a pause: what to try after it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) enum Stage<A, T> {
     /// Replies are due.
     Requesting(A),
     /// Pausing until then.
     Pausing { until: Instant, why: TimeoutReason, then: T },
-    /// All parts are being released; the outcome is this error.
+    /// All parts are being released. The outcome is this error, unless a release stays unconfirmed.
     Ending(AcquireError),
     /// It is over.
     Over(Result<MultiGrant, AcquireError>),
 }
 
-/// The receiver of an input.
+/// How a machine handles an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::machine) enum InputTarget {
-    /// No receiver: the machine is done.
+    /// It ignores the input: it is done.
     Nothing,
-    /// All parts are to be released.
+    /// It does not pass the input on: its caller has cancelled, and it releases all parts.
     All,
-    /// The parts, and then the machine.
+    /// It passes the input to the parts, and then decides its next step.
     Parts,
 }
 
-/// The outcome of a cancelled wait, unless a hold may remain.
+/// The outcome of a cancelled wait. [`Parts::ended`] sets `held_at_most` if a hold may remain.
 pub(in crate::machine) const CANCELLED: AcquireError =
     AcquireError::Cancelled { held_at_most: None };
 
 impl<A, T> Stage<A, T> {
+    /// Returns how to handle the input. A cancellation replaces the error of a machine that is
+    /// ending.
     pub(in crate::machine) fn on_input(&mut self, input: &Input) -> InputTarget {
         match (self, input) {
             (Self::Over(_), _) => InputTarget::Nothing,
@@ -46,8 +49,8 @@ impl<A, T> Stage<A, T> {
         }
     }
 
-    /// Returns the next action. `tolerated` is the number of parts whose release may stay
-    /// unconfirmed.
+    /// Returns the next output, and ends when all releases have an outcome. With more than
+    /// `tolerated` unconfirmed releases the outcome says that a hold may remain.
     pub(in crate::machine) fn poll(
         &mut self,
         parts: &mut Parts,
@@ -73,7 +76,7 @@ impl<A, T> Stage<A, T> {
                 *self = Self::Over(outcome.clone());
                 return Output::Done(outcome);
             }
-            // With no part there is nothing to wait for.
+            // Without parts no reply is due: an immediate timeout lets the machine decide.
             (Self::Requesting(_) | Self::Over(_), None) => (now, TimeoutReason::BackOff),
         };
         Output::Timeout { until, why }

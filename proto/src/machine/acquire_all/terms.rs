@@ -1,4 +1,4 @@
-//! The parameters of requests for parts, and the status of a part.
+//! The state that all parts of a machine share, the options of a try, and the status of a part.
 
 use core::time::Duration;
 
@@ -16,64 +16,72 @@ use crate::timing::{LeaseTime, Replicas};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct SharedState {
     pub(in crate::machine) ids: Ids,
-    /// The number of owners created. Each has its own number, so that a Redis behind two gateways
-    /// refuses the second part.
+    /// The number of owners created so far; the next owner's number. No two parts share an owner:
+    /// two gateways of a quorum may lead to one Redis by mistake, which would confirm the second
+    /// part as already held, and so vote twice.
     pub(in crate::machine) owners: u32,
     pub(in crate::machine) lease: LeaseTime,
     /// The longest time for an attempt.
     pub(in crate::machine) attempt_time: Duration,
-    /// When the wait is over; `None` for a wait that only ends by cancelling.
+    /// When the wait is over; `None` for a wait without a time limit.
     pub(in crate::machine) wait_over: Option<Instant>,
-    /// The number of replicas that must have a grant.
+    /// The number of replicas that must confirm each grant; `None` to wait for none.
     pub(in crate::machine) replicas: Option<Replicas>,
 }
 
-/// The parameters of a try for a part.
+/// The options of a try for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct TryOptions {
-    /// Whether the script ends its owner when it refuses.
+    /// Whether a refusal ends the owner: the script then writes its tombstone, so no undoing is
+    /// needed. Set for all parts but the one that the machine would wait for.
     pub(in crate::machine) last: bool,
+    /// The largest number of calls for the try.
     pub(in crate::machine) attempts: u8,
+    /// How long to wait for the reply to each of them.
     pub(in crate::machine) attempt_time: Duration,
-    /// Whether a try that failed only because of its bound may be repeated at once.
+    /// Whether the budget allows an immediate second try if only the bound made this one fail.
     pub(in crate::machine) again: bool,
-    /// Whether its grant is published to other waiters.
+    /// Whether a grant is published, so that other waiters do not retry in vain.
     pub(in crate::machine) announces: bool,
 }
 
 /// The status of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) enum PartStatus {
-    /// Not tried since it was released.
+    /// Not tried since the start, or since its last release.
     Idle,
     Held {
         lease: Lease,
         token: FencingToken,
     },
-    /// Refused by Redis, with the remaining time of the hold, or with the place in the queue and
-    /// the time after which the queue expects a retry.
+    /// Refused, since another owner holds it or is before this one in its queue.
     Busy {
+        /// The remaining time of that hold; `None` if it has no end, or is unknown.
         remaining: Option<Duration>,
+        /// The place in the queue, where 0 is the head, and the time after which the queue expects
+        /// a retry; `None` for a part without a queue.
         queue_hint: Option<(u64, Duration)>,
-        /// The topic on which a release is published.
+        /// The topic on which a release is published; `None` if the reply was `Gone`.
         topic: Option<Topic>,
     },
-    /// Refused by a Redis that does not vote yet, with the time until it does.
+    /// Refused by a node of a quorum that has restarted too recently to vote, with the time until
+    /// it votes: it may have lost a hold whose lease has not expired.
     Young {
         remaining: Option<Duration>,
     },
-    /// A refusal. It is transient only if Redis is not ready.
+    /// Refused with an error by the gateway or Redis. A wait retries after a transient one.
     Refused(Refusal),
     /// Granted, but with too few replicas.
     NotReplicated(AcquireError),
     /// No usable reply: the outcome of the request is unknown.
     NoReply(FailureKind),
-    /// Granted, but expired or lost already; or executed later than its bound.
+    /// Too late: the grant has expired or was lost before its reply came, or the try reached Redis
+    /// after its bound.
     TooSlow,
 }
 
 impl SharedState {
-    /// Returns a round under a new owner. `clock` is the clock of the part's Redis.
+    /// Creates a new owner. Its bound counts from `clock`, the clock of the part's Redis.
     pub(super) fn next_attempt(
         &mut self,
         clock: Option<ServerClock>,
