@@ -1,9 +1,9 @@
-//! Distributed locks over HTTP: for Cloudflare Workers, browsers, serverless functions, and any
+//! Distributed locks over HTTP, for Cloudflare Workers, browsers, serverless functions, and any
 //! Rust program that reaches Redis through a REST gateway.
 //!
-//! The crate writes byte for byte what Java's Redisson writes, so a Java service that holds an
+//! The crate stores locks as Java's Redisson does, byte for byte, so a Java service that holds an
 //! `RLock` and a program with this crate exclude each other. Every grant carries a fencing token,
-//! requests are idempotent, and a holder is notified before its lease can pass to someone else.
+//! requests are idempotent, and a holder is notified before its lease can pass to another client.
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "reqwest", feature = "tokio"))]
@@ -24,26 +24,26 @@
 //! # }
 //! ```
 //!
-//! All decisions are made by the sans-I/O state machines of
-//! [`edgelatch-proto`](https://docs.rs/edgelatch-proto). [`Client`] runs them on a
-//! [`Host`](host::Host) (an event loop) and over a [`Transport`](transport::Transport). A program
-//! with a loop of its own can run the same machines directly.
+//! The sans-I/O state machines of [`edgelatch-proto`](https://docs.rs/edgelatch-proto) make all
+//! decisions. [`Client`] runs them on a [`Host`](host::Host), which has the clock, the timers and
+//! the entropy, and over a [`Transport`](transport::Transport), which sends requests. A program
+//! with an event loop of its own can run the same machines directly.
 //!
 //! # Features
 //!
 //! * `reqwest` (default): the transport for Rust programs, native and wasm32.
 //! * `tokio` (default): the host for programs on Tokio.
-//! * `blocking`: the same objects for programs without an event loop.
-//! * `web`: host and transport inside a JavaScript runtime, for Rust programs compiled to wasm32.
-//!   They include a small JavaScript module, so any target of wasm-bindgen with modules works
-//!   (`no-modules` does not).
+//! * `blocking`: the same objects with blocking calls, for programs without an event loop.
+//! * `web`: the host and the transport inside a JavaScript runtime, for Rust programs compiled to
+//!   wasm32. They include a small JavaScript module, so every target of wasm-bindgen works except
+//!   `no-modules`.
 //! * `js`: the JavaScript bindings of the npm package; wasm32 only.
 //!
 //! # Limits
 //!
-//! A lock in Redis is as reliable as that Redis. A server clock that is set forward, a failover
-//! that loses the last writes, or eviction can leave two clients that both believe in their lease.
-//! Fencing tokens protect a store that compares them.
+//! A lock in Redis is as reliable as that Redis. After a failover that loses the last writes, after
+//! an eviction, or after a forward step of the server's clock, two clients may believe for a while
+//! that they hold one lock. Fencing tokens protect a store that rejects older ones.
 
 #![no_std]
 
@@ -61,7 +61,7 @@ pub mod transport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod web;
 
-/// What can go wrong: one enum per operation. The client adds the lock and the gateway's host.
+/// The errors: one enum for each operation. The client adds the lock and the gateway's host.
 ///
 /// No message contains a gateway's token, an owner id, a script or a lock's name.
 pub mod error {
@@ -71,17 +71,17 @@ pub mod error {
     };
 }
 
-/// Names and ids, checked once where they enter the crate: a value that exists is valid.
+/// Names, keys, ids and fencing tokens. Each is checked when it is created.
 pub mod name {
     pub use edgelatch_proto::name::{FencingToken, GuardKey, LockName, PermitId};
 }
 
-/// Points in time, without a clock.
+/// Points in time. Only a [`Host`](crate::host::Host) reads a clock.
 pub mod time {
     pub use edgelatch_proto::time::Instant;
 }
 
-/// Durations with a meaning, their defaults and ranges. A value that exists is valid.
+/// The durations of options, with their defaults and ranges. Each is checked when it is created.
 pub mod timing {
     pub use edgelatch_proto::timing::{
         AttemptTime, GuardMemory, LeaseTime, LifeTime, PeerSkew, RejoinDelay, WantTime,
