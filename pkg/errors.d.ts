@@ -129,7 +129,7 @@ export class StartError extends Base {
   readonly code: "start-failed";
 }
 /**
- * The gateway or Redis refused the request. Nothing is held or changed. For two reasons the client
+ * The gateway or Redis refused the request, which had no effect. For two reasons the client
  * released a grant. `not-replicated`: too few replicas have it. `token-regressed`: its fencing
  * token is older than an earlier one of this client for the same name, because Redis' clock was set
  * back and its tokens are lost, or because another Redis, which is behind, responds.

@@ -146,9 +146,8 @@ export interface FromEnvOptions extends Partial<Omit<UpstashOptions, "url" | "to
 export function connect(options: ConnectOptions): Locks;
 export namespace connect {
   /**
-   * Returns a client of the gateway that these environment variables specify:
-   * `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL` and
-   * `KV_REST_API_TOKEN`.
+   * Returns a client of the gateway of these environment variables: `UPSTASH_REDIS_REST_URL` and
+   * `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL` and `KV_REST_API_TOKEN`.
    *
    * @param env the variables, such as a Worker's bindings; default `process.env`.
    * @throws {InvalidOptionError} names the variable that is missing or invalid.
@@ -161,7 +160,7 @@ export namespace connect {
  * A client of one gateway, or an {@link owner} of it. Its methods send nothing, and throw an
  * {@link InvalidOptionError} at once for an invalid name or option.
  *
- * A name has 1 to 512 bytes of UTF-8, without control characters, and with braces only as one
+ * A name has 1 to 512 bytes of UTF-8 without control characters. Braces are valid only as a
  * `{tag}`.
  */
 export interface Locks {
@@ -282,9 +281,8 @@ export type ClientEvent =
     }
   | {
       /**
-       * Redis' clock went backwards: it was set back, or another Redis responds than before.
-       * Existing holds of all clients last longer by `byMs` unless they are released; tokens still
-       * rise.
+       * Redis' clock went backwards: it was set back, or another Redis responds now. Existing holds
+       * of all clients last longer by `byMs` unless they are released; tokens still rise.
        */
       readonly type: "clock-set-back";
       /**

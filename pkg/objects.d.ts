@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" />
-// Locks, semaphores, latches, guards and the lease: part of index.d.ts.
+// Locks, semaphores, latches, guards and leases: part of index.d.ts.
 
 /** How long a hold lasts. */
 export interface LeaseOptions {
