@@ -11,25 +11,25 @@ declare abstract class Base extends Error {
    * Absent if the call concerns none, and with `redactNames`.
    */
   readonly lock?: string;
-  /** The guarded key, in errors of a guard; absent with `redactNames`. */
+  /** The guarded key, in errors of a guard. Absent with `redactNames`. */
   readonly key?: string;
   /** The gateway's host, with its port if it is not the default. */
   readonly host?: string;
   /**
-   * The HTTP status of the response that could not be used or that refused the request. Absent
-   * without a response, and if Redis' refusal came with a status of success, as in a pipeline.
+   * The HTTP status of a response that is not usable or that refuses the request. Absent without a
+   * response, and if a refusal of Redis has a success status, as in a pipeline.
    */
   readonly status?: number;
   /**
-   * The runtime's own error, if there is one; a `TimeoutError` when a request took longer than
+   * The runtime's error, if it threw one; a `TimeoutError` if a request took longer than
    * `requestTimeoutMs`.
    */
   readonly cause?: unknown;
 }
 /**
- * Any error of this package. A call rejects with one of them, or with the reason of your own
- * signal. `error instanceof EdgelatchError` and a comparison of `error.code` narrow to one class;
- * both work across copies of the package.
+ * Any error of this package. A call rejects with one of these errors, or with the reason of your
+ * own signal. `error instanceof EdgelatchError` narrows to this union, and a comparison of
+ * `error.code` to one class; both work across copies of the package.
  */
 export type EdgelatchError =
   | InvalidOptionError
@@ -62,12 +62,12 @@ export class InvalidOptionError extends Base {
   readonly accepted: string;
 }
 /**
- * Another client held the lock for the whole wait, too few permits were available, or the latch was
- * closed. Nothing is held.
+ * The wait ended before the lock was free, enough permits were available, or the latch was open.
+ * Nothing is held.
  */
 export class WaitTimeoutError extends Base {
   readonly code: "wait-timeout";
-  /** Milliseconds until the present hold expires; null if it has no end. */
+  /** Milliseconds until the other client's hold expires; null if it never does. */
   readonly remainingMs: number | null;
 }
 /**
@@ -88,8 +88,8 @@ export class LeaseLostError extends Base {
 export class ReentrancyError extends Base {
   readonly code: "reentrancy";
   /**
-   * `held`: the lock is not re-entrant. `reads`: the owner holds the read lock, so its write lock
-   * would wait for itself.
+   * `held`: the lock is not re-entrant. `reads`: the owner holds only the read lock, and its
+   * acquisition of the write lock would wait for that hold.
    */
   readonly reason: "held" | "reads";
 }
@@ -97,7 +97,7 @@ export class ReentrancyError extends Base {
 export class NotExecutedError extends Base {
   readonly code: "not-executed";
 }
-/** The guard rejected a write. Nothing was written. */
+/** The guard rejected a write because of the lease's fencing token. Nothing was written. */
 export class StaleTokenError extends Base {
   readonly code: "stale-token";
   /**
@@ -108,7 +108,7 @@ export class StaleTokenError extends Base {
   /** The newest token that the guard has seen, for `superseded`; otherwise null. */
   readonly newest: number | null;
 }
-/** The caller's own script failed. */
+/** The script of a {@link Lease.eval} call failed, or JSON cannot represent its result. */
 export class ScriptFailedError extends Base {
   readonly code: "script-failed";
 }
@@ -122,17 +122,17 @@ export class BrokenError extends Base {
   readonly code: "broken";
 }
 /**
- * The WebAssembly module cannot start here: the message says why and what to change.
- * {@link connect} throws it; nothing was sent. `cause` is the runtime's own error.
+ * The WebAssembly module cannot start in this environment: the message states the cause and what to
+ * change. {@link connect} throws this error; nothing was sent. `cause` is the runtime's error.
  */
 export class StartError extends Base {
   readonly code: "start-failed";
 }
 /**
- * The gateway or Redis refused the request. Nothing was done. For two reasons a grant was given
- * back: `not-replicated`, and `token-regressed`, where the fencing token is older than an earlier
- * one of this client for the same name. Then Redis' clock was set back and its tokens are lost, or
- * another Redis, which is behind, responds.
+ * The gateway or Redis refused the request, which had no effect. For two reasons the client
+ * released a grant. `not-replicated`: too few replicas have it. `token-regressed`: its fencing
+ * token is older than an earlier one of this client for the same name, because Redis' clock was set
+ * back and its tokens are lost, or because another Redis, which is behind, responds.
  */
 export class GatewayRefusedError extends Base {
   readonly code: "gateway-refused";
@@ -156,20 +156,21 @@ export class GatewayUnreachableError extends Base {
   readonly code: "gateway-unreachable";
 }
 /**
- * The lock was granted, but the response came with too little of the lease left. Nothing is held.
+ * The lock was granted, but the response arrived when less than half of the lease was left. The
+ * client released the grant: nothing is held.
  */
 export class GatewayTooSlowError extends Base {
   readonly code: "gateway-too-slow";
 }
-/** No response came, neither to the request nor to its cancellation: a hold may exist. */
+/** No response came to the request and to its cancellation, or to a release: a hold may exist. */
 export class OutcomeUnknownError extends Base {
   readonly code: "outcome-unknown";
   /**
-   * The upper bound on the time from now until no hold of this call exists and none can be granted
-   * any more, in milliseconds: the time until Redis refuses the request, plus the lease. After a
-   * wait of 30 s it is up to two and a half minutes, after one without an end 12 minutes and more;
-   * if the client had not seen this Redis' clock before, ten minutes plus the lease. It holds
-   * unless Redis' clock is set back.
+   * The upper bound in milliseconds until no hold of this call exists and none can be granted any
+   * more: the time until Redis refuses the request, plus the lease. After a wait of 30 s it is up
+   * to two and a half minutes, after one without an end 12 minutes and more; if the client had not
+   * seen this Redis' clock before, ten minutes plus the lease. It is valid unless Redis' clock is
+   * set back.
    */
   readonly freeInMs: number;
 }

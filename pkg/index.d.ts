@@ -38,23 +38,24 @@ export interface UpstashOptions extends GatewayOptions {
   /** The gateway's protocol. Default `upstash`. */
   dialect?: "upstash";
   /**
-   * The gateway's bearer token, without regard to white space around it. If it is `undefined`, as
-   * an environment variable that is not set, {@link connect} throws an {@link InvalidOptionError}
-   * that asks for the variable.
+   * The gateway's bearer token; white space around it is ignored. If it is `undefined`, as an
+   * environment variable that is not set, {@link connect} throws an {@link InvalidOptionError} that
+   * suggests to check the variable.
    */
   token: string | undefined;
 }
 
 /**
  * The options for a Webdis. It cannot wait for replicas, and its arguments cannot contain zero
- * bytes: {@link GrantOptions.replicas} and such an argument are rejected before anything is sent.
+ * bytes: the client rejects {@link GrantOptions.replicas} and such an argument before it sends
+ * anything.
  */
 export interface WebdisOptions extends GatewayOptions {
   /** The gateway's protocol. */
   dialect: "webdis";
   /**
-   * The value of `http_basic_auth` in its configuration, `user:password`, without regard to white
-   * space around it. Default: none, for a Webdis without authentication.
+   * The value of `http_basic_auth` in its configuration, `user:password`; white space around it is
+   * ignored. Default: none, for a Webdis without authentication.
    */
   token?: string;
 }
@@ -62,8 +63,8 @@ export interface WebdisOptions extends GatewayOptions {
 /** The options for every gateway. */
 export interface GatewayOptions {
   /**
-   * The gateway's address: `https://…`, or `http://` on loopback; without user, query and fragment,
-   * and without regard to white space around it.
+   * The gateway's address: `https://…`, or `http://` on loopback; without user, query and fragment.
+   * White space around it is ignored.
    */
   url: string | undefined;
   /**
@@ -72,8 +73,8 @@ export interface GatewayOptions {
    */
   allowHttp?: boolean;
   /**
-   * Sends the requests: each is a POST to the address. The calls of one turn of the event loop, up
-   * to 64, are one request to `pipeline` below the address if the gateway has that path. Default:
+   * Sends the requests: each is a POST to the address. Up to 64 calls of one turn of the event loop
+   * share one request to `pipeline` below the address if the gateway has that path. Default:
    * `globalThis.fetch`, read at each request.
    */
   fetch?: (input: string, init?: RequestInit) => Promise<Response>;
@@ -95,10 +96,10 @@ export interface GatewayOptions {
   redactNames?: boolean;
   /**
    * How waiters detect a release. Default `auto`: by notifications over a stream if the gateway
-   * supports streams, which the client detects; otherwise, and while the stream is lost, waiters
+   * supports streams, which the client detects; otherwise, and while no stream is open, waiters
    * poll ({@link Locks.events} reports which). `off`: waiters always poll. A stream occupies a
-   * connection while a call waits. All pages of an origin share two streams for each gateway, by
-   * `navigator.locks`; a waiter without a stream polls.
+   * connection while a call waits. All pages of an origin together open at most two streams for
+   * each gateway, coordinated by `navigator.locks`; a waiter without a stream polls.
    */
   wakeups?: "auto" | "off";
   /**
@@ -109,17 +110,18 @@ export interface GatewayOptions {
 }
 
 /**
- * The options of a redLock that Redisson does not have. Set the same for all clients of the lock.
+ * The options of a redLock that Redisson does not have. All clients of the lock must use the same.
  */
 export interface RedLockOptions {
   /**
    * How long a node does not vote after its Redis has started, 1 000 to 86 400 000. Default: it
-   * votes at once, which is safe only if each write is on disk before Redis replies, or if a node
-   * that lost its data is kept away for as long as the longest lease; otherwise two clients may
-   * believe that they hold the lock. The delay also limits the lease of each request to Redis, so
-   * longer holds are renewed until their end. A longer delay costs a node's vote after each
-   * restart, a shorter one more renewals. Scripts on each node must be allowed to run `INFO`. The
-   * delay protects against a restart, not against a failover ({@link GrantOptions.replicas} does).
+   * votes at once. That is safe only if each write is on disk before Redis replies, or if a node
+   * that lost its data stays offline for as long as the longest lease; otherwise two clients may
+   * hold the lock at once. The delay also limits the lease of each request to Redis, so longer
+   * holds are renewed until their end. With a longer delay a node is without its vote for longer
+   * after each restart; a shorter one costs more renewals. Scripts on each node must be allowed to
+   * run `INFO`. The delay protects against a restart, not against a failover
+   * ({@link GrantOptions.replicas} does).
    */
   rejoinDelayMs?: number;
 }
@@ -144,7 +146,7 @@ export interface FromEnvOptions extends Partial<Omit<UpstashOptions, "url" | "to
 export function connect(options: ConnectOptions): Locks;
 export namespace connect {
   /**
-   * Returns a client of the gateway that environment variables name: `UPSTASH_REDIS_REST_URL` and
+   * Returns a client of the gateway of these environment variables: `UPSTASH_REDIS_REST_URL` and
    * `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL` and `KV_REST_API_TOKEN`.
    *
    * @param env the variables, such as a Worker's bindings; default `process.env`.
@@ -158,7 +160,8 @@ export namespace connect {
  * A client of one gateway, or an {@link owner} of it. Its methods send nothing, and throw an
  * {@link InvalidOptionError} at once for an invalid name or option.
  *
- * A name has 1 to 512 bytes of UTF-8 without control characters, and braces only as one `{tag}`.
+ * A name has 1 to 512 bytes of UTF-8 without control characters. Braces are valid only as a
+ * `{tag}`.
  */
 export interface Locks {
   /**
@@ -242,7 +245,7 @@ export interface Locks {
    */
   countDownLatch(name: string): CountDownLatch;
   /**
-   * Returns a guard: it writes a key, remembers the newest fencing token of these writes, and
+   * Returns a guard, which writes a key, remembers the newest fencing token of these writes, and
    * rejects writes with an older one. One lock protects the key: {@link GuardOptions.lock}, or else
    * the lock of the first write. A write with a lease of another lock rejects with
    * {@link InvalidOptionError}.
@@ -252,15 +255,15 @@ export interface Locks {
    */
   guard(key: string, options?: GuardOptions): Guard;
   /**
-   * Returns a client with an owner, whose acquisitions are re-entrant: those of one lock share one
-   * hold, counted in this client and not in Redis, and a writer may also read. Create an owner for
-   * each task (in a Worker, for each request), and do not share it between tasks.
+   * Returns a client whose acquisitions are re-entrant: those of one lock share one hold, counted
+   * in this client and not in Redis, and a writer may also read. Create an owner for each task (in
+   * a Worker, for each request), and do not share it between tasks.
    */
   owner(): Locks;
   /**
    * Returns the events of this gateway and of the Redis behind it. The first `stream` or `polling`
    * event comes after a call has waited; each response can cause a `clock-set-back` event. The
-   * iteration does not end: leave the loop. It sends no request and does not keep a program
+   * iteration never ends by itself: leave the loop. It sends no request and does not keep a program
    * running.
    */
   events(): AsyncGenerator<ClientEvent, void, void>;
@@ -278,8 +281,8 @@ export type ClientEvent =
     }
   | {
       /**
-       * Redis' clock went back: it was set back, or another Redis responds than before. Existing
-       * holds of all clients last longer by `byMs` unless they are released; tokens still rise.
+       * Redis' clock went backwards: it was set back, or another Redis responds now. Existing holds
+       * of all clients last longer by `byMs` unless they are released; tokens still rise.
        */
       readonly type: "clock-set-back";
       /**
@@ -313,28 +316,28 @@ export interface SpinOptions {
 /** How the queue treats unresponsive waiters. */
 export interface FairOptions {
   /**
-   * How long after a poll the queue regards one of this package's waiters as alive, 1 000 to
-   * 60 000; default 10 000. The waiter polls three times in it. A dead waiter at the head delays
-   * the queue by this time; a shorter time costs more requests of each waiter.
+   * How long after a poll one of this package's waiters counts as alive, 1 000 to 60 000; default
+   * 10 000. The waiter polls three times in it. A dead waiter at the head delays the queue by this
+   * time; a shorter time costs more requests of each waiter.
    */
   lifeMs?: number;
   /**
    * How far clocks of Redisson's clients may be ahead of Redis' before these clients evict a live
-   * waiter of this package, 0 to 3 600 000; default 20 000. With more, Redisson's waiters wait
-   * longer behind a dead one of this package; with less, live ones are evicted and re-queued more
-   * often.
+   * waiter of this package, 0 to 3 600 000; default 20 000. With a larger value, Redisson's waiters
+   * wait longer behind a dead waiter of this package; with a smaller one, live waiters are evicted
+   * and re-queued more often.
    */
   skewMs?: number;
   /**
    * The longest wait of a Redisson client: its `fairLockWaitTimeout`, or its longest `tryLock`
-   * wait. 1 000 to 86 400 000; default 300 000, as in Redisson. With less than the actual wait,
+   * wait. 1 000 to 86 400 000; default 300 000, as in Redisson. If the actual wait is longer,
    * Redisson evicts live waiters of this package.
    */
   redissonWaitTimeoutMs?: number;
   /**
    * How long a free lock is reserved for a Redisson waiter without a subscription, 3 000 to 60 000;
-   * default 5 000. A shorter time skips a dead waiter sooner; a longer one keeps the place of a
-   * slow one.
+   * default 5 000. With a shorter time the queue skips a dead waiter sooner; with a longer one a
+   * slow waiter keeps its place.
    */
   shortMs?: number;
   /**

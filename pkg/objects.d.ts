@@ -1,14 +1,14 @@
 /// <reference lib="esnext.disposable" />
-// The objects that locks and permits are acquired from, and the lease: part of index.d.ts.
+// Locks, semaphores, latches, guards and leases: part of index.d.ts.
 
 /** How long a hold lasts. */
 export interface LeaseOptions {
   /**
-   * The lease, 100 to 86 400 000. With a number, the hold ends after it unless you call
-   * {@link Lease.renew}. Default for locks: 30 000, renewed every third of it until the release.
-   * Default for permits: none, so they are held until they are released, also if their holder dies;
-   * `"renewed"` renews them as locks are. A longer lease costs a longer wait after a holder has
-   * died.
+   * The lease, 100 to 86 400 000. With a number, the hold ends after that time unless you call
+   * {@link Lease.renew}. Default for locks: 30 000, renewed after each third until the release.
+   * Default for permits: none, so they are held until they are released, even if their holder dies;
+   * `"renewed"` gives them the default of locks. With a longer lease, waiters wait longer after a
+   * holder has died.
    */
   leaseMs?: number | "renewed";
 }
@@ -17,10 +17,10 @@ export interface LeaseOptions {
 export interface GrantOptions extends LeaseOptions {
   /**
    * The number of Redis replicas that must have the grant before it counts, 1 to 8, so that a
-   * failover to one of them keeps it. With fewer the call rejects with {@link GatewayRefusedError}
-   * (`not-replicated`, and nothing is held), as it does if the gateway has no `/pipeline`
-   * (`unsupported`). Default: none, so a failover can lose the grant. Costs a round trip to the
-   * replicas.
+   * failover to one of them keeps it. If fewer have it in time, the call rejects with
+   * {@link GatewayRefusedError} (`not-replicated`), and if the gateway has no `/pipeline`, with
+   * reason `unsupported`; nothing is held then. Default: none, so a failover can lose the grant.
+   * Costs a round trip to the replicas.
    */
   replicas?: number;
 }
@@ -30,9 +30,9 @@ export interface AcquireOptions extends GrantOptions {
   /** The longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
   waitMs?: number | "until-aborted";
   /**
-   * Ends the wait, and undoes a grant that is in flight. The promise rejects with the signal's
-   * reason, also if the cancellation could not be confirmed; the lease then expires by itself.
-   * Default: none.
+   * Aborts the wait, and undoes a grant that is in flight. The promise rejects with the signal's
+   * reason, even if Redis has not confirmed the undo; then the lease expires by itself. Default:
+   * none.
    */
   signal?: AbortSignal;
   /**
@@ -52,8 +52,8 @@ export interface Lock {
    */
   readonly name: string;
   /**
-   * Acquires the lock if it is free, in one request. (If the gateway does not respond, it ends
-   * after three attempts, and three more to undo them.)
+   * Acquires the lock if it is free, in one request. (If the gateway does not respond, the call
+   * rejects after three attempts, and three more to undo them.)
    * @returns the lease, or null if another client holds the lock.
    * @throws {ReentrancyError} this owner cannot acquire it now.
    * @throws {GatewayRefusedError | GatewayUnreachableError | GatewayTooSlowError |
@@ -105,7 +105,7 @@ export interface LockState {
    * holders; in a record of more than 1 000 fields each holder counts once.
    */
   readonly holdCount: number;
-  /** Milliseconds until the hold expires; null if the lock is free or its hold has no end. */
+  /** Milliseconds until the hold expires; null if the lock is free or the hold never expires. */
   readonly remainingMs: number | null;
   /** The newest fencing token of this name; 0 if there is none. */
   readonly lastToken: number;
@@ -143,8 +143,8 @@ export interface Semaphore {
    */
   addPermits(permits: number): Promise<number>;
   /**
-   * Makes permits available that no lease of this package holds. (A {@link Lease} releases its
-   * own.)
+   * Makes permits available that no lease of this package holds: to release the permits of a lease,
+   * call {@link Lease.release}.
    * @param permits 1 to 2 147 483 647; default 1.
    * @throws as {@link Semaphore.addPermits}
    */
@@ -184,7 +184,7 @@ export interface SemaphoreState {
   readonly held: number;
 }
 
-/** A semaphore whose permits each have an id and, optionally, an end. */
+/** A semaphore whose permits each have an id and, optionally, an expiry. */
 export interface PermitExpirableSemaphore {
   /** The semaphore's name. */
   readonly name: string;
@@ -208,7 +208,7 @@ export interface PermitExpirableSemaphore {
   /** Releases permits of any client by their ids, and returns how many of them were held. */
   release(ids: readonly string[]): Promise<number>;
   /**
-   * Sets the end of permits to this time from now (100 to 86 400 000; `null`: no end). Returns
+   * Sets the expiry of permits to this time from now (100 to 86 400 000; `null`: none). Returns
    * false if one of them is not held.
    */
   updateLeaseTime(ids: readonly string[], leaseMs: number | null): Promise<boolean>;
@@ -240,8 +240,8 @@ export interface PermitsState {
   /** The total number of permits. */
   readonly total: number;
   /**
-   * Milliseconds until the first of the permits in `ids` expires; null if none has an end, or if
-   * one is not held.
+   * Milliseconds until the first of the permits in `ids` expires; null if none expires, or if one
+   * is not held.
    */
   readonly remainingMs: number | null;
   /** Whether all permits in `ids` are held. */
@@ -253,8 +253,8 @@ export interface CountDownLatch {
   /** The latch's name. */
   readonly name: string;
   /**
-   * Closes an open latch with this count, 1 to 9 000 000 000 000 000. Returns false if it is
-   * closed.
+   * Closes an open latch with this count, 1 to 9 000 000 000 000 000. Returns false if the latch is
+   * already closed.
    */
   trySetCount(count: number): Promise<boolean>;
   /**
@@ -270,7 +270,7 @@ export interface CountDownLatch {
    * @throws as {@link Lock.acquire}
    */
   wait(options?: Omit<AcquireOptions, "leaseMs" | "replicas">): Promise<void>;
-  /** Opens the latch, whatever its count. Returns false if it was open. */
+  /** Opens the latch, with any count. Returns false if it was already open. */
   delete(): Promise<boolean>;
 }
 
@@ -279,8 +279,8 @@ export interface Guard {
   /** The guarded key. */
   readonly key: string;
   /**
-   * Sets the key to `value`, for `lifeMs` (1 to 315 360 000 000; default without an end). If the
-   * lease is of several locks, `name` is the one that protects the key; default the first.
+   * Sets the key to `value`, for `lifeMs` (1 to 315 360 000 000; default for ever). If the lease is
+   * of several locks, `name` is the one that protects the key; default the first.
    * @throws {StaleTokenError} the guard has seen a newer token. Nothing was written.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
    * @throws {InvalidOptionError} (`lease`) the lease is of another lock than the one that protects
@@ -294,12 +294,12 @@ export interface Guard {
    */
   delete(lease: Lease, options?: { name?: string }): Promise<void>;
   /**
-   * Records the lease's token without a write, so that older tokens can write no more. Call it
-   * before a read that a write depends on.
+   * Records the lease's token without a write: the guard rejects older tokens from then on. Call it
+   * before you read data that a write depends on.
    * @throws as {@link Guard.set}
    */
   claim(lease: Lease, options?: { name?: string }): Promise<void>;
-  /** Returns the newest token that the guard has seen; null if it remembers none. */
+  /** Returns the newest token that the guard remembers; null if it remembers none. */
   newest(): Promise<number | null>;
 }
 
@@ -328,15 +328,14 @@ export interface Lease {
    */
   readonly permitIds: readonly string[];
   /**
-   * Aborts with a {@link LeaseLostError} when the lease can no longer be trusted; a release does
-   * not abort it.
+   * Aborts with a {@link LeaseLostError} when the lease is lost. A release does not abort it.
    */
   readonly signal: AbortSignal;
   /** The number of acquisitions of the same {@link Locks.owner} that share this hold. */
   readonly holdCount: number;
   /**
-   * Returns the milliseconds for which the hold can still be trusted; 0 if it is lost or released.
-   * It sends no request.
+   * Returns the milliseconds for which the hold is still certain, by this client's clock; 0 if it
+   * is lost or released. Sends no request.
    */
   remaining(): number;
   /**
@@ -346,11 +345,11 @@ export interface Lease {
   isHeld(): Promise<boolean>;
   /**
    * Extends the hold to at least `leaseMs` from now (100 to 86 400 000; default its lease). A hold
-   * that includes the read side of a read-write lock is extended by `peerWatchdogMs` at a time, and
-   * renewed until then (see {@link ReadWriteOptions.peerWatchdogMs}).
+   * that includes the read side of a read-write lock is extended by at most `peerWatchdogMs` at a
+   * time, and renewed until then (see {@link ReadWriteOptions.peerWatchdogMs}).
    * @throws {LeaseLostError} the hold is gone.
-   * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold is as it
-   * was.
+   * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold lasts at
+   * least as long as before.
    */
   renew(options?: { leaseMs?: number }): Promise<void>;
   /**
@@ -358,8 +357,8 @@ export interface Lease {
    * result, parsed from JSON. `keys` and `args` are its `KEYS` (in the lock's hash slot:
    * `{name}:total`) and `ARGV`.
    *
-   * It runs once, however often the request is resent, unless `once` is false. The effects of a
-   * script before its failure remain.
+   * The script runs once, however often the request is resent, unless `once` is false. If it fails,
+   * its earlier effects remain.
    * @throws {LeaseLostError} the lease is gone; the script did not run.
    * @throws {ScriptFailedError} the script failed, or JSON cannot represent its result.
    * @throws {GatewayRefusedError | GatewayUnreachableError | NotExecutedError | InvalidOptionError}
@@ -367,15 +366,15 @@ export interface Lease {
   eval(script: string, keys?: readonly string[], args?: readonly string[], options?: { once?: boolean }): Promise<unknown>;
   /**
    * Returns the events of the lease, from its present state to its end. A lease whose events are
-   * iterated counts as in use: it is renewed until it ends or the loop is left. The iteration does
-   * not keep a program running.
+   * iterated counts as referenced: it is renewed until it ends or the loop is left. The iteration
+   * does not keep a program running.
    */
   events(): AsyncGenerator<LeaseEvent, void, void>;
   /**
    * Ends the hold. A second call returns the same result, or repeats the request after an error.
    * @returns `lost` if the hold had ended before.
    * @throws {OutcomeUnknownError} no response came; the hold ends within `freeInMs` (for a writer
-   * who also reads, together with the read hold).
+   * that also reads, together with the read hold).
    * @throws {GatewayRefusedError}
    */
   release(): Promise<"released" | "lost">;
@@ -389,12 +388,12 @@ export interface Lease {
 /** An event of a lease. */
 export interface LeaseEvent {
   /**
-   * `unknown`: a renewal has no response yet, and the lease is still trusted. `lost` and `released`
-   * are final.
+   * `unknown`: a renewal was not confirmed, and the lease has not expired yet. `lost` and
+   * `released` are final.
    */
   readonly type: "held" | "renewed" | "unknown" | "lost" | "released";
   /** Why the lease was lost, as {@link LeaseLostError.reason}; only for `lost`. */
   readonly reason?: "expired" | "gone" | undefined;
-  /** Milliseconds for which the hold can still be trusted. */
+  /** Milliseconds for which the hold is still certain, by this client's clock. */
   readonly remainingMs: number;
 }
