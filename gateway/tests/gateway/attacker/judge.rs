@@ -205,8 +205,12 @@ impl Judge<'_> {
         let Some(old) = change.old.filter(|_| !self.scope.has(right) && !is_over) else {
             return Ok(());
         };
-        let is_longer =
-            |new: &Stored| new.ends_at < 0 || old.ends_at >= 0 && new.ends_at + 1 >= old.ends_at;
+        let is_longer = |new: &Stored| {
+            // A queue of Redisson's has no end. The first waiter of ours gives it one, a day after
+            // its call, which each later call extends (N4).
+            let is_kept_queue = is_waiter && new.ends_at >= millis(self.since + DAY);
+            new.ends_at < 0 || old.ends_at >= 0 && new.ends_at + 1 >= old.ends_at || is_kept_queue
+        };
         let new = change.new.filter(|new| is_longer(new)).map(parts).unwrap_or_default();
         for (place, value) in parts(old) {
             if [change.key, &place, &value].iter().any(|text| self.is_theirs(text)) {
