@@ -316,7 +316,7 @@ class Lease extends Base {
       return JSON.parse(result);
     } catch {
       // The package's script returns the result as JSON, so anything else is not its reply.
-      throw errorOf(fail(UNREACHABLE, "the gateway's answer is not understood (HTTP 200)", 200), subjectOf(this));
+      throw errorOf(fail(UNREACHABLE, "the gateway's response is not valid (HTTP 200)", 200), subjectOf(this));
     }
   }
   events(input) {

@@ -195,7 +195,7 @@ export class LossController extends AbortController {
  * call and every signal gets the error.
  */
 function failModule(cause) {
-  broken = new BrokenError("the package has failed inside and does nothing any more; what it held ends with its lease");
+  broken = new BrokenError("the package had an internal error and stopped; its holds end with their leases");
   setCause(broken, cause);
   for (const reject of rejections) reject(broken);
   for (const one of controllers) one.deref()?.abort(broken);

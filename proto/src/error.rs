@@ -188,7 +188,9 @@ impl RequestError {
             Self::InvalidOption(error) => error.message(),
             Self::Lost(reason) => reason.message().into(),
             Self::Refused(refusal) => refusal.message(),
-            Self::NotExecuted(kind) => kind.message() + "; it was not done",
+            Self::NotExecuted(kind) => {
+                kind.message() + "; the operation was not applied, and it is safe to retry"
+            }
             Self::Unreachable(kind) => kind.message(),
             Self::NoEntropy => "the host has no entropy".into(),
         }
@@ -233,7 +235,9 @@ impl GuardError {
             Self::Lost(reason) => reason.message().into(),
             Self::Stale { .. } => "a newer fencing token has been seen".into(),
             Self::TooOld { .. } => "the fencing token is older than the guard remembers".into(),
-            Self::TokenAhead => "the fencing token is from the future".into(),
+            Self::TokenAhead => {
+                "the fencing token is more than a minute ahead of Redis' clock".into()
+            }
             Self::Request(error) => error.message(),
         }
     }

@@ -119,6 +119,21 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     it.expect_timeout_in(TimeoutReason::RenewalDue, 10_000);
 }
 
+/// The client takes the state of the hold from the machine after each input, so the machine's must
+/// not be older than that of the renewal beside it.
+#[test]
+fn a_renewal_beside_the_machine_renews_its_state_too() {
+    let it = renewal(true).advance(5_000);
+    let now = it.now();
+    let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
+    assert_eq!(it.machine().state(), LeaseState::Renewed);
+    let it = it.advance_to_timeout().expect_call(RENEW).fail(FailureKind::Broken);
+    assert_eq!(it.machine().state(), LeaseState::Unknown);
+    let now = it.now();
+    let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
+    assert_eq!(it.machine().state(), LeaseState::Renewed);
+}
+
 /// The client's record of the hold still has the earlier lease; the client exchanges the leases of
 /// record and machine before and after each input.
 #[test]

@@ -58,12 +58,14 @@ impl FailureKind {
     pub fn message(&self) -> String {
         match self {
             Self::NotSent => "the gateway could not be reached".into(),
-            Self::Broken => "the connection to the gateway broke".into(),
-            Self::TimedOut => "the gateway did not answer in time".into(),
+            Self::Broken => {
+                "the connection ended before the gateway's response was complete".into()
+            }
+            Self::TimedOut => "the gateway did not respond in time".into(),
             Self::Redirected => "the gateway redirects, which is never followed".into(),
-            Self::TooLarge => "the gateway's answer is too large".into(),
+            Self::TooLarge => "the gateway's response is too large".into(),
             Self::Garbled { status } => {
-                ["the gateway's answer is not understood (HTTP ", &status.to_string(), ")"].concat()
+                ["the gateway's response is not valid (HTTP ", &status.to_string(), ")"].concat()
             }
             Self::WebPage { status } => [
                 "a web page came back (HTTP ",
@@ -75,7 +77,7 @@ impl FailureKind {
                 ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
             }
             Self::RefusedLater(_) => {
-                "the gateway did not answer, and refused when it was asked again".into()
+                "the gateway did not respond, and then refused the retry".into()
             }
         }
     }

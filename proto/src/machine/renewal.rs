@@ -140,6 +140,9 @@ impl Renewal {
             return;
         }
         self.lease = extended;
+        if !matches!(self.lease_state, LeaseState::Lost(_)) {
+            self.lease_state = LeaseState::Renewed;
+        }
         // A call under way continues: its reply may report a loss.
         if matches!(self.state, State::Waiting { .. }) {
             self.wait_for_renewal();

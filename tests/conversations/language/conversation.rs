@@ -5,7 +5,7 @@
 //! Conversation::new(machine)
 //!     .expect_call("lock_acquire")
 //!     .reply(busy(3_000))
-//!     .expect_timeout(Wake::BackOff)
+//!     .expect_timeout(TimeoutReason::BackOff)
 //!     .advance_to_timeout()
 //!     .expect_call("lock_acquire")
 //!     .reply(granted(42))

@@ -91,7 +91,7 @@ pub(crate) const SUITES: &[Suite] = &[
         "gateway",
         "the gateway in front of a real Redis, Sentinel and Cluster",
         Nextest(Binaries::new(&["edgelatch-gateway::cost", "edgelatch-gateway::gateway"]).only_in_full(
-            "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/)",
+            "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/) | test(/^attacker::ending::after_/)",
         )),
     )
     .with_tools(&[Redis]),
