@@ -21,7 +21,7 @@ pub struct InvalidOption {
 }
 
 impl InvalidOption {
-    /// Creates the error of `option`, of which only `accepted` values are valid.
+    /// Creates the error of `option`, which accepts only the values described by `accepted`.
     pub fn new(option: impl Into<String>, accepted: impl Into<String>) -> Self {
         Self { texts: Box::new([option.into(), accepted.into()]) }
     }

@@ -29,7 +29,7 @@ fn keeps_two(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
         .reply_from(2, busy(20_000))
 }
 
-/// Returns the tokens of all members, each of which counts.
+/// Returns the tokens of all members; every member counts.
 pub(crate) fn tokens(multi_grant: &MultiGrant) -> Vec<u64> {
     assert!(multi_grant.parts.iter().all(|part| part.counts));
     multi_grant.parts.iter().map(|part| part.grant.token.as_u64()).collect()

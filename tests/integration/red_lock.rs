@@ -1,4 +1,4 @@
-//! A red lock on three Redis servers, two of which decide; also with different clocks, and when one
+//! A red lock on three Redis servers; any two decide. Also with different clocks, and when one
 //! server loses its data.
 //!
 //! T2, T6, T7 and T8 are the schedules by which models of other schemes hand out falling tokens;

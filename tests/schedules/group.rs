@@ -1,7 +1,7 @@
-//! A group of values, Redisson's `getMultiLock(group, values)`, of which an owner acquires several
-//! at once: clients of this library and of Redisson, each of which acquires one set of values after
-//! another. Redisson computes and compares the ends of holds by its own clocks, which may be wrong,
-//! so this library allows for their error.
+//! A group of values, Redisson's `getMultiLock(group, values)`. An owner acquires several values at
+//! once. Clients of this library and of Redisson acquire one set of values after another. Redisson
+//! computes and compares the ends of holds by its own clocks, which may be wrong, so this library
+//! allows for their error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

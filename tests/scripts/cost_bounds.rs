@@ -17,7 +17,7 @@ type Row = (&'static str, u64, u64, u64);
 /// these bounds follow from the sizes of the slices. A writer and the last reader read the timeout
 /// keys of up to 256 holds, and before that those of 256 fields of a larger hash; a new reader of a
 /// full lock does so at 256. One poll of a queue removes up to 128 dead heads, at six commands
-/// each, and in a full queue up to 64 dead waiters, each of which it searches in the queue.
+/// each, and in a full queue up to 64 dead waiters; it searches the queue for each waiter.
 const ANY_STATE: [Row; 36] = [
     ("cancel", 5, 15, 1),
     ("fair_acquire", 1_400, 170_000, 200),

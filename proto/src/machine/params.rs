@@ -52,7 +52,7 @@ pub struct OneTarget {
     pub newest: Option<FencingToken>,
 }
 
-/// Several targets, all of which make the hold. The place of a part is the endpoint of its calls.
+/// Several targets; the hold needs all of them. The place of a part is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AllTargets {
     /// The parts, in an order that all clients share.
@@ -67,7 +67,7 @@ pub struct AllTargets {
     pub newest: Vec<Option<FencingToken>>,
 }
 
-/// A lock on several nodes, more than half of which make the hold. The place of a node is the
+/// A lock on several nodes; the hold needs more than half of them. The place of a node is the
 /// endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuorumNodes {

@@ -90,7 +90,7 @@ impl History {
         }
         let Some(ReleaseCall { sent, completed, result }) = hold.end else { return Ok(()) };
         // The recorders observe the lease when the release is sent. Without that observation the
-        // lease was over by the holder's clocks, one of which may have jumped ahead. Then the
+        // lease was over by the holder's clocks, and a clock may have jumped ahead. Then the
         // client may report the lease as lost although earlier observations prove more.
         let was_valid = hold.observations.iter().any(|look| look.at == sent) && hold.gone.is_none();
         if result == ReleaseResult::WasLost

@@ -38,7 +38,7 @@ const AHEAD: u64 = 61 * SECOND;
 const LIFE: u64 = 24 * 60 * 60 * SECOND + 61 * SECOND;
 /// The most tries of another client: each clears a part of what has ended.
 const TRIES: usize = 20;
-/// The permits of each semaphore, of which the token's client acquires some.
+/// The permits of each semaphore; the token's client acquires some of them.
 const PERMITS: u16 = 5;
 /// The default number of random requests in all.
 const REQUESTS: u64 = 120;

@@ -137,7 +137,7 @@ impl Part {
     }
 
     /// Returns the longest time for which a hold may still exist under its owner, and the failure
-    /// because of which its end is not confirmed; `None` if the owner is not open.
+    /// that left its end unconfirmed; `None` if the owner is not open.
     pub(in crate::machine) fn unconfirmed(
         &self,
         lease: LeaseTime,

@@ -390,7 +390,7 @@ impl PartStatus {
         }
     }
 
-    /// The failure because of which there was no usable reply; `None` for all other statuses.
+    /// The failure that replaced a usable reply; `None` for all other statuses.
     pub(in crate::machine) const fn silence(&self) -> Option<FailureKind> {
         if let Self::NoReply(kind) = self { Some(*kind) } else { None }
     }
