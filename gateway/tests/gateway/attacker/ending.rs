@@ -1,7 +1,7 @@
 //! The end of a scoped token: after it and the stated bound, every name is free for other clients,
 //! whatever calls the token was used for until then.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use edgelatch::Gateway;
@@ -12,13 +12,13 @@ use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite};
 use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
 use edgelatch_proto::protocol::scope::Right;
 use fastrand::Rng;
-use serde_json::{Value, json};
+use serde_json::json;
 use test_support::random::seed;
 
 use super::attacks;
-use super::call::{Call, Values, new_owner, new_request};
 use super::env::{Env, Snapshot};
 use super::form::{Form, forms};
+use super::last_calls::{self, Last};
 use super::library::Library;
 use super::round::Round;
 use super::scope::Scope;
@@ -27,7 +27,7 @@ use super::victims::Victims;
 use crate::scoped_objects::{NativeClient, NativeLock};
 use crate::support::TOKEN;
 
-const SECOND: u64 = 1000;
+pub(super) const SECOND: u64 = 1000;
 /// How long a refused writer keeps new readers out, at most.
 const WANT: u64 = 5 * SECOND;
 /// How long a silent waiter of a fair lock keeps its place.
@@ -44,18 +44,6 @@ const PERMITS: u16 = 5;
 const REQUESTS: u64 = 120;
 /// The claims `maxLeaseMs` and `peerSkewMs`.
 const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
-
-/// The objects that the token's client holds at its last moment: the end of the name, and the
-/// script that acquires it.
-const HELD: [(ObjectKind, &str, &str); 7] = [
-    (Lock, "last-plain", "lock_acquire"),
-    (Lock, "last-fair", "fair_acquire"),
-    (Lock, "last-read", "read_acquire"),
-    (Lock, "last-write", "write_acquire"),
-    (Lock, "last-group", "group_acquire"),
-    (Semaphore, "last", "semaphore_acquire"),
-    (Permits, "last", "permits_acquire"),
-];
 
 // Slow: twelve tokens, some random requests with each, and a snapshot of all keys after each.
 #[tokio::test]
@@ -115,8 +103,8 @@ impl<'a> End<'a> {
         let lasting = names.collect();
         let now = env.look().await.now;
         let mut last = Last { env, library, scope, now };
-        for (kind, ending, script) in HELD {
-            last.holds(kind, ending, script, rng).await;
+        for object in last_calls::HELD {
+            last.holds(object, rng).await;
         }
         last.waits(rng).await;
         let at = env.look().await.now;
@@ -131,6 +119,7 @@ impl<'a> End<'a> {
         let bound = max_lease + 2 * peer_skew + SECOND;
         self.until(bound).await;
         self.locks_are_free(&["lock", "write", "group"]).await?;
+        self.all_locks_are_free_at_once().await?;
         self.permits_are_free().await?;
         self.until(bound.max(WANT)).await;
         self.locks_are_free(&["read"]).await?;
@@ -172,8 +161,9 @@ impl<'a> End<'a> {
     }
 
     fn names(&self, kind: ObjectKind) -> Vec<String> {
-        let held = HELD.into_iter().filter(|(of, ..)| *of == kind);
-        let held = held.map(|(_, ending, _)| self.scope.name(kind, ending));
+        let held = last_calls::HELD.into_iter().filter(|object| object.kind == kind);
+        let endings = held.flat_map(|object| object.calls).flat_map(|(_, endings)| *endings);
+        let held = endings.map(|ending| self.scope.name(kind, ending));
         self.scope.names(kind).into_iter().chain(held).collect()
     }
 
@@ -186,6 +176,14 @@ impl<'a> End<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a multi-lock of all names is granted.
+    async fn all_locks_are_free_at_once(&self) -> Result<(), String> {
+        let names = self.names(Lock);
+        let locks = names.iter().map(|name| self.lock("lock", name));
+        let all = self.other.multi_lock(locks).unwrap();
+        if is_free(&all).await { Ok(()) } else { Err(format!("one of {names:?} is not free")) }
     }
 
     fn lock(&self, kind: &str, name: &str) -> NativeLock {
@@ -261,99 +259,6 @@ async fn is_free(lock: &NativeLock) -> bool {
         }
     }
     false
-}
-
-/// The last requests with a token, with the largest amounts that it allows.
-struct Last<'a> {
-    env: &'a Env,
-    library: &'a mut Library,
-    scope: &'a Scope,
-    /// Redis' clock in milliseconds.
-    now: u64,
-}
-
-impl Last<'_> {
-    fn values(&self, rng: &mut Rng) -> Values {
-        Values {
-            owners: [(); 3].map(|()| new_owner(rng)),
-            request: new_request(rng),
-            lease: self.scope.max_lease,
-            not_after: Some(self.now + 690 * SECOND),
-            token: (self.now + 59 * SECOND) * 1000,
-            peer_skew: self.scope.peer_skew,
-        }
-    }
-
-    /// Returns the first call of this script that the library makes on the name, if it fits.
-    fn call(
-        &mut self,
-        name: &str,
-        script: &str,
-        values: &Values,
-        fits: impl Fn(&Call) -> bool,
-    ) -> Call {
-        let templates = self.library.about(name, "app:other");
-        let of_script = templates.iter().filter(|template| template.script().name == script);
-        let one = of_script.filter(|template| template.width == 1);
-        one.map(|template| template.fill(values)).find(fits).unwrap()
-    }
-
-    /// Sends a call, and returns its reply.
-    async fn send(&self, call: &Call) -> Value {
-        let command = Value::from(call.command()).to_string();
-        let (status, answer) = self.env.client(&self.scope.token()).command(&command).await;
-        assert_eq!(status, 200, "{answer}");
-        serde_json::from_str::<Value>(&answer).unwrap()["result"].clone()
-    }
-
-    /// Acquires an object and extends the hold.
-    async fn holds(&mut self, kind: ObjectKind, ending: &str, script: &str, rng: &mut Rng) {
-        let (name, mut values) = (self.scope.name(kind, ending), self.values(rng));
-        let taking = self.call(&name, script, &values, |_| true);
-        let reply = self.send(&taking).await;
-        assert_eq!(reply[0], 1, "{name}: {reply}");
-        if self.scope.has(Right::Majority) && script == "lock_acquire" {
-            let raising = self.call(&name, "lock_raise", &values, |_| true);
-            let raised = self.send(&raising).await;
-            // On a slow machine the shortest lease has ended.
-            assert!(raised[0] == 1 || raised[0] == -3, "{raised}");
-        }
-        values.token = reply[1].as_str().unwrap().parse().unwrap();
-        let renewals = BTreeMap::from([
-            ("read_acquire", "read_renew"),
-            ("group_acquire", "group_renew"),
-            ("semaphore_acquire", "semaphore_renew"),
-            ("permits_acquire", "permits_renew"),
-        ]);
-        let renewal = renewals.get(script).copied().unwrap_or("lock_renew");
-        let is_writer = script == "write_acquire";
-        let renewing = self.call(&name, renewal, &values, |call| {
-            call.args.iter().any(|arg| arg.ends_with(":write")) == is_writer
-        });
-        let renewed = self.send(&renewing).await;
-        let is_renewed = renewed[0] == 1 || renewed[0] == -3;
-        assert!(is_renewed, "{name}: {renewed}");
-    }
-
-    /// Waits for the fair lock, and for the write side behind a reader; claims a guarded key.
-    async fn waits(&mut self, rng: &mut Rng) {
-        for _ in 0..3 {
-            let (name, values) = (self.scope.name(Lock, "last-fair"), self.values(rng));
-            let waiting = self.call(&name, "fair_acquire", &values, |_| true);
-            let reply = self.send(&waiting).await;
-            assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
-        }
-        let (name, values) = (self.scope.name(Lock, "last-read"), self.values(rng));
-        let writing = self.call(&name, "write_acquire", &values, |call| call.args[9] == "5000");
-        let reply = self.send(&writing).await;
-        assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
-        if self.scope.has(Right::Guard) {
-            let (name, values) = (self.scope.name(Guard, "last"), self.values(rng));
-            let is_claim = |call: &Call| call.args[8] == "claim" && call.args[7] != "0";
-            let claiming = self.call(&name, "guard_write", &values, is_claim);
-            assert_eq!(self.send(&claiming).await[0], 1);
-        }
-    }
 }
 
 /// The helper that lets time pass is exact.

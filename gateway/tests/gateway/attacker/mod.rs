@@ -9,6 +9,7 @@ mod ending;
 mod env;
 mod form;
 mod judge;
+mod last_calls;
 mod library;
 mod messages;
 mod mutation;
