@@ -366,6 +366,6 @@ export function clients(load) {
     }
   };
   const connect = (input) => open(options.client(input));
-  connect.fromEnv = (env, input) => open(options.clientFromEnv(env, input));
+  connect.fromEnv = (env, input) => options.clientFromEnv(env, input, open);
   return connect;
 }

@@ -313,15 +313,11 @@ export function client(options) {
 const missing = (option, what) =>
   new InvalidOptionError(`\`${option}\` is undefined: expected ${what}; is its environment variable set?`, option, what);
 
-/** Rejects addresses of other protocols with advice on the right one. */
+/** Rejects `http://` with advice on the option that allows it; the WebAssembly checks the rest. */
 function address(url, { allowHttp }) {
-  const scheme = /^\s*([a-z+]+):\/\//i.exec(url)?.[1].toLowerCase();
-  if (scheme === "redis" || scheme === "rediss") {
-    throw invalid("url", "the address of an HTTP gateway (https://…), not of Redis itself; Upstash calls it the REST URL");
-  }
-  const { hostname } = URL.canParse?.(url) ? new URL(url) : {};
-  const isLocal = hostname === "localhost" || /^127\.|^\[::1\]$/.test(hostname);
-  if (scheme === "http" && hostname && !isLocal && allowHttp !== true) {
+  const { protocol, hostname } = URL.canParse?.(url) ? new URL(url) : {};
+  const isLocal = /^(.*\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
+  if (protocol === "http:" && !isLocal && allowHttp !== true) {
     throw invalid("url", "https://; for http:// in a private network set `allowHttp: true`, since the token travels in the clear");
   }
   return url;
@@ -331,10 +327,11 @@ function address(url, { allowHttp }) {
 const NAMES = { URL: ["UPSTASH_REDIS_REST_URL", "KV_REST_API_URL"], TOKEN: ["UPSTASH_REDIS_REST_TOKEN", "KV_REST_API_TOKEN"] };
 
 /**
- * Reads the arguments of `connect.fromEnv`: address and token come from `env`, by default the
- * process's environment.
+ * Calls `open` with the settings that the arguments of `connect.fromEnv` describe: address and
+ * token come from `env`, by default the process's environment. An error about one of them names its
+ * variable.
  */
-export function clientFromEnv(env, options) {
+export function clientFromEnv(env, options, open) {
   const all = checkOptions(options, "prefix", ...CLIENT);
   const prefix = optionalText(all.prefix, "prefix") ?? "";
   const from = env === undefined ? globalThis.process?.env : env;
@@ -342,10 +339,15 @@ export function clientFromEnv(env, options) {
   const [url, token] = [NAMES.URL, NAMES.TOKEN].map(([first, second]) => {
     for (const name of [prefix + first, prefix + second]) {
       const value = from[name];
-      if (typeof value === "string" && value.trim() !== "") return value;
+      if (typeof value === "string" && value.trim() !== "") return { name, value };
     }
     const accepted = `it or ${prefix}${second} in the environment, as a string that is not empty`;
     throw new InvalidOptionError(`\`${prefix}${first}\` is not set: expected ${accepted}`, prefix + first, accepted);
   });
-  return settings(all, address(url, all), token);
+  try {
+    return open(settings(all, address(url.value, all), token.value));
+  } catch (error) {
+    const variable = { url, token }[error.option]?.name;
+    throw variable === undefined ? error : invalid(variable, error.accepted);
+  }
 }

@@ -13,34 +13,56 @@ use alloc::string::{String, ToString};
 use core::fmt;
 use core::time::Duration;
 
-/// A value of the wrong type or out of range. The caller's mistake; nothing was sent.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A value of the wrong type or out of range, or a variable that is not set. The caller's mistake;
+/// nothing was sent.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct InvalidOption {
-    /// The option's name and the accepted values, boxed to keep errors small.
-    texts: Box<[String; 2]>,
+    /// Boxed to keep errors small.
+    texts: Box<InvalidOptionTexts>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct InvalidOptionTexts {
+    option: String,
+    problem: &'static str,
+    accepted: String,
 }
 
 impl InvalidOption {
     /// Creates the error of `option`, which accepts only the values described by `accepted`.
     pub fn new(option: impl Into<String>, accepted: impl Into<String>) -> Self {
-        Self { texts: Box::new([option.into(), accepted.into()]) }
+        Self::with_problem(option.into(), "is not acceptable", accepted.into())
+    }
+
+    /// Creates the error of a variable that is not set; `accepted` describes what to set.
+    pub(crate) fn missing(variable: &str, accepted: String) -> Self {
+        Self::with_problem(variable.into(), "is not set", accepted)
+    }
+
+    fn with_problem(option: String, problem: &'static str, accepted: String) -> Self {
+        Self { texts: Box::new(InvalidOptionTexts { option, problem, accepted }) }
     }
 
     /// The name of the option.
     pub fn option(&self) -> &str {
-        let [option, _] = &*self.texts;
-        option
+        &self.texts.option
     }
 
     /// A description of the accepted values.
     pub fn accepted(&self) -> &str {
-        let [_, accepted] = &*self.texts;
-        accepted
+        &self.texts.accepted
     }
 
     /// The text of `Display`.
     pub fn message(&self) -> String {
-        ["`", self.option(), "` is not acceptable: expected ", self.accepted()].concat()
+        ["`", self.option(), "` ", self.texts.problem, ": expected ", self.accepted()].concat()
+    }
+}
+
+/// Has the message: `main` prints an error that it returns in this form.
+impl fmt::Debug for InvalidOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("InvalidOption").field(&self.message()).finish()
     }
 }
 

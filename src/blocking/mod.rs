@@ -6,9 +6,8 @@
 //! use edgelatch::blocking::Client;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let url = std::env::var("UPSTASH_REDIS_REST_URL")?;
-//!     let token = std::env::var("UPSTASH_REDIS_REST_TOKEN")?;
-//!     let client = Client::connect(Gateway::upstash(&url, &token)?)?;
+//!     let gateway = Gateway::from_variables(|name| std::env::var(name).ok())?;
+//!     let client = Client::connect(gateway)?;
 //!     let lock = client.lock("nightly-report")?;
 //!     lock.run(|lease| println!("token {}", lease.token().as_u64()))?;
 //!     Ok(())

@@ -1,12 +1,10 @@
 //! The Rust program of docs/errors.md: the test compares them.
 use edgelatch::error::AcquireError;
-use edgelatch::{Client, Error, Gateway};
+use edgelatch::{Client, Error};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let url = std::env::var("UPSTASH_REDIS_REST_URL")?;
-    let token = std::env::var("UPSTASH_REDIS_REST_TOKEN")?;
-    let client = Client::connect(Gateway::upstash(&url, &token)?);
+    let client = Client::from_env()?;
     match client.lock("nightly-report")?.acquire().await {
         Ok(lease) => drop(lease.release().await?),
         Err(Error { kind: AcquireError::Busy { .. }, .. }) => {

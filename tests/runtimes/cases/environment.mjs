@@ -30,8 +30,6 @@ export const environment = {
       [{ [URL]: url, [TOKEN]: token }, { prefix: "P_" }, `P_${URL}`],
       [{ [URL]: 5, [TOKEN]: token }, undefined, URL],
       [{ [URL]: url, [TOKEN]: { get: () => token } }, undefined, TOKEN],
-      [{ [URL]: "nowhere", [TOKEN]: token }, undefined, "url"],
-      [{ [URL]: url, [TOKEN]: "two words" }, undefined, "token"],
       [{ [URL]: url, [TOKEN]: token }, { prefix: 5 }, "prefix"],
       [{ [URL]: url, [TOKEN]: token }, { requestTimeoutMs: 1 }, "requestTimeoutMs"],
       [{ [URL]: url, [TOKEN]: token }, 5, "options"],
@@ -42,6 +40,21 @@ export const environment = {
       const error = throws(() => connect.fromEnv(env, options), InvalidOptionError, { option });
       ok(error.message.includes(option) && error.message.includes(error.accepted), error.message);
       same(error.message.includes("is not set"), option.includes("UPSTASH"), error.message);
+    }
+  },
+
+  "an invalid value is reported under the name of its variable"(world) {
+    const { url, token, connect, InvalidOptionError } = world;
+    const [URL, TOKEN] = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
+    for (const [env, options, option, advice] of [
+      [{ [URL]: "nowhere", [TOKEN]: token }, undefined, URL, "begins with https://"],
+      [{ KV_REST_API_URL: "rediss://x.upstash.io:6379", [TOKEN]: token }, undefined, "KV_REST_API_URL", "edgelatch-gateway"],
+      [{ [URL]: "http://gateway.internal", [TOKEN]: token }, undefined, URL, "allowHttp"],
+      [{ [URL]: url, [TOKEN]: "two words" }, undefined, TOKEN, "REST token"],
+      [{ [`P_${URL}`]: url, P_KV_REST_API_TOKEN: '"t"' }, { prefix: "P_" }, "P_KV_REST_API_TOKEN", "quotes"],
+    ]) {
+      const error = throws(() => connect.fromEnv(env, options), InvalidOptionError, { option });
+      ok(error.message.includes(option) && error.message.includes(advice), error.message);
     }
   },
 

@@ -138,7 +138,17 @@ export const options = {
     await wrong(client({ timeout: 1_000 }), "timeout", "requestTimeoutMs");
     await wrong(client({ url: undefined }), "url", "environment variable");
     await wrong(client({ token: undefined }), "token", "environment variable");
-    await wrong(client({ url: "rediss://example.com:6379" }), "url", "REST URL");
+    for (const url of ["redis://localhost:6379", " rediss://default:secret@example.com:6379", "valkey://example.com"]) {
+      await wrong(client({ url }), "url", "REST URL, or run edgelatch-gateway");
+    }
+    await wrong(client({ url: "" }), "url", "begins with https://");
+    await wrong(client({ url: "'https://example.com'" }), "url", "without quotes");
+    await wrong(client({ url: "https://exam ple.com" }), "url", "white space");
+    await wrong(client({ url: "https://default:secret@example.com" }), "url", "pass the token as `token`");
+    await wrong(client({ url: "https://example.com/?_token=secret" }), "url", "pass the token as `token`");
+    await wrong(client({ url: "https://example.com/get/foo" }), "url", "without the path of a command");
+    await wrong(client({ token: "" }), "token", "REST token");
+    await wrong(client({ token: "Bearer t" }), "token", "without `Bearer`");
     await wrong(client({ url: "http://gateway.internal" }), "url", "allowHttp");
     same(sent.length, 0, "requests");
   },

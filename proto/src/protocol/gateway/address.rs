@@ -59,11 +59,21 @@ pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOptio
     let (secure, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
-        (None, None) => return refused("an address that begins with https://"),
+        (None, None) if is_of_redis(url) => {
+            return refused(
+                "the https:// address of a REST gateway, not of Redis itself, since edgelatch sends HTTP requests: use the provider's REST URL, or run edgelatch-gateway in front of Redis",
+            );
+        }
+        (None, None) => {
+            return refused("the gateway's REST URL, which begins with https://, without quotes");
+        }
     };
-    if rest.bytes().any(|byte| !byte.is_ascii_graphic() || b"?#@\\\"<>^`{|}%".contains(&byte)) {
+    if rest.contains(['@', '?', '#']) {
+        return refused("an address without user, query and fragment: pass the token as `token`");
+    }
+    if rest.bytes().any(|byte| !byte.is_ascii_graphic() || b"\\\"'<>^`{|}%".contains(&byte)) {
         return refused(
-            "an address without user, query, fragment, escapes or other signs than letters, digits and - . _ ~ : / [ ]",
+            "an address of letters, digits and - . _ ~ : / [ ] alone, without quotes, white space or escapes",
         );
     }
     let (authority, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
@@ -76,10 +86,20 @@ pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOptio
         return refused("an address with a plain path");
     }
     if !(secure || plain_http || is_loopback(&host)) {
-        return refused("https:// (http:// only on loopback, or when plain HTTP is allowed)");
+        return refused(
+            "https://; http:// only on loopback, or in a private network with `Gateway::upstash_over_http` or `webdis_over_http`, since the token travels unencrypted",
+        );
     }
     let base = url.strip_suffix('/').unwrap_or(url).into();
     Ok(Address { base, host })
+}
+
+/// Whether the address is one of a Redis server, such as `redis://` or `valkeys://`.
+fn is_of_redis(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    scheme.is_some_and(|scheme| {
+        scheme == "tcp" || scheme.starts_with("redis") || scheme.starts_with("valkey")
+    })
 }
 
 /// The host of an authority that consists of a host and an optional valid port.
@@ -207,6 +227,29 @@ mod tests {
             "http://127.000000.0.1",
         ] {
             assert_eq!(parse(url, false).unwrap_err().option(), "url", "{url}");
+        }
+    }
+
+    #[test]
+    fn each_common_mistake_gets_advice() {
+        for (url, advice) in [
+            ("redis://default:secret@host:6379", "edgelatch-gateway in front of Redis"),
+            ("rediss://default:secret@x.upstash.io:6379", "the provider's REST URL"),
+            ("REDIS+cluster://a,b", "not of Redis itself"),
+            ("valkeys://host", "not of Redis itself"),
+            ("tcp://host:6379", "not of Redis itself"),
+            ("x.upstash.io", "begins with https://"),
+            ("\"https://x.upstash.io\"", "without quotes"),
+            ("https://x.upstash.io\"", "without quotes"),
+            ("https://x.upstash.io'", "without quotes"),
+            ("https://x. upstash.io", "white space"),
+            ("https://default:secret@x.upstash.io", "pass the token as `token`"),
+            ("https://x.upstash.io?_token=secret", "pass the token as `token`"),
+            ("http://gateway:8079", "upstash_over_http"),
+        ] {
+            let error = parse(url, false).unwrap_err();
+            assert!(error.accepted().contains(advice), "{url}: {error}");
+            assert!(!error.message().contains("secret"), "{error}");
         }
     }
 

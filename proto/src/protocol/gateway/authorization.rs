@@ -12,7 +12,8 @@ pub(super) fn bearer(token: &str) -> Result<String, InvalidOption> {
     if (1..=4096).contains(&token.len()) && token.bytes().all(fits) {
         Ok(["Bearer ", token].concat())
     } else {
-        Err(InvalidOption::new("token", "1 to 4096 letters, digits or any of _ = + / . - ~ :"))
+        let accepted = "the gateway's REST token without `Bearer` or quotes: 1 to 4096 letters, digits or any of _ = + / . - ~ :";
+        Err(InvalidOption::new("token", accepted))
     }
 }
 

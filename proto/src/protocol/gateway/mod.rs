@@ -7,6 +7,7 @@ mod capabilities;
 mod pipeline;
 mod stream;
 mod upstash;
+mod variables;
 mod verdict;
 mod webdis;
 
