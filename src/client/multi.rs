@@ -72,7 +72,7 @@ impl<T: Transport, H: Host> Client<T, H> {
             return Err(no("at most 100 locks"));
         }
         if clash(&members) {
-            return Err(no("locks of which no two are of one name and of different kinds"));
+            return Err(no("no two locks of one name and different kinds"));
         }
         let clients = Clients::new(clients).ok_or_else(|| no("at least one lock"))?;
         let ordered = clients.parts(&members, false);

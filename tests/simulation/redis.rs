@@ -146,7 +146,7 @@ impl Sim {
             return Err("LOADING Redis is loading the dataset in memory");
         }
         if run.args[1].is_empty() && now > sent.sent_at + COPY_MAX_AGE {
-            return Err("ERR a copy of which nothing is promised");
+            return Err("ERR a copy without any promise");
         }
         if !node.loads(run.script, whole) {
             self.coverage.count(CoverPoint::UnknownScripts, 1);
