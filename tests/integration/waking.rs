@@ -308,8 +308,9 @@ async fn webdis_wakes_too() {
         let channels = async |passing: Duration| -> usize {
             // Time passes only as Webdis responds, so that a slow machine delays no message beyond
             // it. Webdis may close connections; the client retries requests on them a little later.
-            drop(pace.inspect().await);
-            host.pass(passing);
+            if pace.inspect().await.is_ok() {
+                host.pass(passing);
+            }
             env.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
         };
         until(async || channels(MILLISECOND).await == 1).await;
