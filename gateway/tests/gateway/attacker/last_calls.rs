@@ -1,8 +1,6 @@
 //! The last requests with a scoped token: it acquires an object of each kind with the largest
 //! amounts that it allows.
 
-use std::collections::BTreeMap;
-
 use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Lock, Permits, Semaphore};
 use edgelatch_proto::protocol::scope::Right;
 use fastrand::Rng;
@@ -34,6 +32,7 @@ impl Held {
     }
 }
 
+/// The objects, each in its own request.
 pub(super) const HELD: [Held; 10] = [
     Held::new(Lock, &[("lock_acquire", &["last-plain"])]),
     Held::new(Lock, &[("fair_acquire", &["last-fair"])]),
@@ -48,13 +47,16 @@ pub(super) const HELD: [Held; 10] = [
     Held::new(Permits, &[("permits_acquire", &["last"])]),
 ];
 
-/// The script that renews what another script has acquired; `lock_renew` for all others.
-const RENEWALS: [(&str, &str); 4] = [
-    ("read_acquire", "read_renew"),
-    ("group_acquire", "group_renew"),
-    ("semaphore_acquire", "semaphore_renew"),
-    ("permits_acquire", "permits_renew"),
-];
+/// The script that renews what this script has acquired.
+fn renewal_of(script: &str) -> &'static str {
+    match script {
+        "read_acquire" => "read_renew",
+        "group_acquire" => "group_renew",
+        "semaphore_acquire" => "semaphore_renew",
+        "permits_acquire" => "permits_renew",
+        _ => "lock_renew",
+    }
+}
 
 /// The last requests with a token, with the largest amounts that it allows.
 pub(super) struct Last<'a> {
@@ -126,13 +128,11 @@ impl Last<'_> {
             }
             values.token = reply[1].as_str().unwrap().parse().unwrap();
         }
-        let renewals = BTreeMap::from(RENEWALS);
         let renewing: Vec<Call> = parts
             .iter()
             .map(|(script, names, values)| {
                 let is_writer = *script == "write_acquire";
-                let renewal = renewals.get(script).copied().unwrap_or("lock_renew");
-                self.call(names, renewal, values, |call| {
+                self.call(names, renewal_of(script), values, |call| {
                     call.args.iter().any(|arg| arg.ends_with(":write")) == is_writer
                 })
             })
