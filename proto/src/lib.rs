@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod engine;
 pub mod error;
 pub mod machine;
 pub mod name;

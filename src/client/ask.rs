@@ -1,51 +1,46 @@
 //! Requests about an object that do not concern a hold.
 
 use super::Client;
-use super::clients::Clients;
-use super::drive::drive;
 use super::error::{Error, Kind, Object};
 use crate::error::RequestError;
 use crate::host::Host;
 use crate::transport::Transport;
+use edgelatch_proto::engine::{EndpointId, Outcome};
+use edgelatch_proto::error::FailureKind;
 use edgelatch_proto::machine::number;
-use edgelatch_proto::machine::{Once, Query};
-use edgelatch_proto::name::LockName;
-use edgelatch_proto::name::RequestId;
+use edgelatch_proto::name::{LockName, RequestId};
 use edgelatch_proto::protocol::calls::IdempotentCall;
-use edgelatch_proto::protocol::reply::Code;
-use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
-impl<T: Transport, H: Host> Client<T, H> {
-    /// Creates a query that changes nothing, or that recognizes its own copies; `None` without
-    /// entropy. Every query has this one type, so that the program contains one future for all of
-    /// them.
-    pub(crate) fn query(&self, call: impl FnOnce(RequestId) -> ScriptCall) -> Option<Query> {
-        self.entropy().map(|entropy| Query::new(call, self.attempt(), entropy))
-    }
+/// The gateway of a client.
+pub(super) const ONLY: EndpointId = EndpointId(0);
 
-    /// Sends a query, and returns its reply.
-    pub(crate) async fn question(&self, query: Option<Query>) -> Result<Reply, RequestError> {
-        self.question_or_copy(query).await.map(|(reply, _)| reply)
+impl<T: Transport, H: Host> Client<T, H> {
+    /// Sends a query, which changes nothing or recognizes its own copies, and returns its reply.
+    pub(crate) async fn query(
+        &self,
+        call: impl FnOnce(RequestId) -> ScriptCall,
+    ) -> Result<Reply, RequestError> {
+        self.query_or_copy(call).await.map(|(reply, _)| reply)
     }
 
     /// Sends a query. Returns its reply, and whether an attempt before the one with the reply may
     /// have been executed.
-    pub(crate) async fn question_or_copy(
+    pub(crate) async fn query_or_copy(
         &self,
-        query: Option<Query>,
+        call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<(Reply, bool), RequestError> {
-        let mut machine = query.ok_or(RequestError::NoEntropy)?;
-        let reply = drive(&mut machine, self.link(), self.host()).await?;
-        Ok((reply, machine.is_unsure()))
+        let operation =
+            self.shared().perform(|engine, scope, cx| engine.query(scope, ONLY, call, cx));
+        replied(operation.await)
     }
 
     /// Executes an idempotent call, and returns its reply.
     pub(crate) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
-        let entropy = self.entropy().ok_or(RequestError::NoEntropy)?;
-        let (attempt, clock, now) = (self.attempt(), self.link().clock(), self.host().now());
-        let mut machine = Once::new(call, attempt, entropy, clock, now);
-        drive(&mut machine, self.link(), self.host()).await
+        let operation =
+            self.shared().perform(|engine, scope, cx| engine.execute_once(scope, ONLY, call, cx));
+        replied(operation.await).map(|(reply, _)| reply)
     }
 
     /// Executes an idempotent call about an object, and reads its reply.
@@ -63,16 +58,24 @@ impl<T: Transport, H: Host> Client<T, H> {
     pub(super) async fn inspect<R>(
         &self,
         about: About<'_>,
-        query: Option<Query>,
+        call: impl FnOnce(RequestId) -> ScriptCall,
         read: impl FnOnce(&Reply) -> Result<R, RequestError>,
     ) -> Result<R, Error<RequestError>> {
-        let reply = self.question(query).await;
+        let reply = self.query(call).await;
         reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(about, kind))
     }
 
     /// Creates an error about an object.
     pub(super) fn error<K: Kind>(&self, (object, name): About<'_>, kind: K) -> Error<K> {
-        Clients::one(self.clone()).error(kind, object, [name.as_str()])
+        self.shared().error(kind, object, [name.as_str()], self.redacts)
+    }
+}
+
+/// The outcome of a query or of an idempotent call.
+pub(super) fn replied(outcome: Option<Outcome>) -> Result<(Reply, bool), RequestError> {
+    match outcome {
+        Some(Outcome::Replied(reply, unsure)) => reply.map(|reply| (reply, unsure)),
+        _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
     }
 }
 

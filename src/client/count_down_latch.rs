@@ -1,34 +1,34 @@
 //! The count-down latch: Redisson's `RCountDownLatch`.
 
 use core::fmt;
-use core::future::pending;
+use core::future::{pending, poll_fn};
 use core::pin::pin;
+use core::task::Poll;
 
 use super::Client;
-use super::ask::{About, count, is_done};
-use super::drive::drive_until;
+use super::ask::{About, ONLY, count, is_done};
 use super::error::{Error, Object};
-use super::options::{AcquireOptions, Terms};
-use crate::error::{AcquireError, RequestError};
+use super::options::AcquireOptions;
+use crate::error::{AcquireError, FailureKind, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::AwaitLatch;
+use edgelatch_proto::engine::{Outcome, Terms};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
 
 /// A gate that opens when its count reaches 0. No client holds it.
-pub struct CountDownLatch<T: Transport, H> {
+pub struct CountDownLatch<T: Transport, H: Host> {
     client: Client<T, H>,
     calls: CountDownLatchCalls,
 }
 
-impl<T: Transport, H> Clone for CountDownLatch<T, H> {
+impl<T: Transport, H: Host> Clone for CountDownLatch<T, H> {
     fn clone(&self) -> Self {
         Self { client: self.client.clone(), calls: self.calls.clone() }
     }
 }
 
-impl<T: Transport, H> fmt::Debug for CountDownLatch<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for CountDownLatch<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CountDownLatch").field("name", self.calls.name()).finish_non_exhaustive()
     }
@@ -72,8 +72,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn count(&self) -> Result<u64, Error<RequestError>> {
-        let query = self.client.query(|request| self.calls.inspect(request));
-        self.client.inspect(self.about(), query, count).await
+        let ask = |request| self.calls.inspect(request);
+        self.client.inspect(self.about(), ask, count).await
     }
 
     /// Opens the latch, regardless of its count, and wakes all waiters. Returns `false` if it was
@@ -123,11 +123,20 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         terms: Terms,
         cancel: impl Future<Output = ()>,
     ) -> Result<(), AcquireError> {
-        let client = &self.client;
-        let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
-        let (patience, budget, now) = (terms.patience, terms.budget, client.host().now());
-        let calls = self.calls.clone();
-        let mut machine = AwaitLatch::new(calls, patience, budget, client.attempt(), entropy, now);
-        drive_until(&mut machine, &[client.link()], client.host(), pin!(cancel)).await
+        let mut cancel = pin!(cancel);
+        let is_cancelled =
+            poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
+        let operation = self.client.shared().begin(|engine, scope, cx| {
+            engine.await_latch(scope, ONLY, self.calls.clone(), terms, is_cancelled, cx)
+        });
+        let outcome = if is_cancelled {
+            operation.outcome(pin!(pending())).await
+        } else {
+            operation.outcome(cancel).await
+        };
+        match outcome {
+            Some(Outcome::Opened(opened)) => opened,
+            _ => Err(AcquireError::Unreachable(FailureKind::NO_ANSWER)),
+        }
     }
 }

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use core::error;
 use core::fmt;
 
-use super::clients::Clients;
+use super::shared::Shared;
 use crate::error::{
     AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, ReleaseError,
     RequestError,
 };
+use crate::host::Host;
 use crate::transport::{Cause, Transport};
 use edgelatch_proto::protocol::calls::Target;
 
@@ -169,24 +170,24 @@ impl Object {
     }
 }
 
-impl<T: Transport, H> Clients<T, H> {
-    /// Creates an error about the object with these names.
+impl<T: Transport, H: Host> Shared<T, H> {
+    /// Creates an error about the object with these names, which it leaves out if `redacts`.
     pub(super) fn error<'a, K: Kind>(
         &self,
         kind: K,
         object: Object,
         names: impl IntoIterator<Item = &'a str>,
+        redacts: bool,
     ) -> Error<K> {
         if kind.is_invalid_option() {
             return Error { kind, subject: None };
         }
-        let is_redacted = self.all().any(|client| client.redacts);
         let failed = matches!(kind.failure(), Some(FailureKind::NotSent | FailureKind::Broken));
-        let mut causes = self.all().filter_map(|client| client.link().transport().last_error());
+        let mut causes = self.endpoints.iter().filter_map(|it| it.transport.last_error());
         let subject = Subject {
             object,
-            name: (!is_redacted).then(|| joined(names)),
-            host: joined(self.all().map(|client| client.link().gateway().host())),
+            name: (!redacts).then(|| joined(names)),
+            host: joined(self.endpoints.iter().map(|it| it.gateway.host())),
             obstacle: kind.is_busy().then(|| object.obstacle()),
             cause: if failed { causes.next() } else { None },
         };

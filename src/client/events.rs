@@ -8,9 +8,13 @@ use core::time::Duration;
 
 use futures_core::Stream;
 
-use super::hold::{Hold, Situation};
-use super::notice::{First, first};
-use super::{Client, Lease, NotificationMode};
+use edgelatch_proto::engine::Engine;
+
+use super::ask::ONLY;
+use super::lease::Hold;
+use super::shared::Wait;
+use super::{Client, Lease, NotificationMode, Situation};
+use crate::host::Host;
 use crate::transport::Transport;
 
 /// A stream of the changes of a hold, from its situation at the first poll to its end.
@@ -18,26 +22,26 @@ use crate::transport::Transport;
 /// The stream only observes: the lease is renewed, and its expiry is noticed, while it is
 /// [kept](Lease::keep). Changes between two polls are merged into one item.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct Events {
-    hold: Arc<Hold>,
+pub struct Events<T: Transport, H: Host> {
+    hold: Arc<Hold<T, H>>,
     seen: Option<Situation>,
 }
 
-impl fmt::Debug for Events {
+impl<T: Transport, H: Host> fmt::Debug for Events<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Events").field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
-impl<T: Transport, H> Lease<T, H> {
+impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns a stream of the changes of the hold. [`state`](Self::state) returns the present
     /// state only.
-    pub fn events(&self) -> Events {
+    pub fn events(&self) -> Events<T, H> {
         Events { hold: self.shared_hold(), seen: None }
     }
 }
 
-impl Stream for Events {
+impl<T: Transport, H: Host> Stream for Events<T, H> {
     type Item = Situation;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Situation>> {
@@ -75,7 +79,7 @@ pub enum ClientEvent {
 /// checked with each reply. The stream only observes and sends nothing. Events of one kind between
 /// two polls are merged: only the newest is emitted.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct ClientEvents<T: Transport, H> {
+pub struct ClientEvents<T: Transport, H: Host> {
     client: Client<T, H>,
     seen: Seen,
 }
@@ -87,13 +91,13 @@ pub(crate) struct Seen {
     last_rollback: u32,
 }
 
-impl<T: Transport, H> fmt::Debug for ClientEvents<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for ClientEvents<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientEvents").field("seen", &self.seen).finish_non_exhaustive()
     }
 }
 
-impl<T: Transport, H> Client<T, H> {
+impl<T: Transport, H: Host> Client<T, H> {
     /// Returns a stream of events about the gateway and Redis.
     pub fn events(&self) -> ClientEvents<T, H> {
         ClientEvents { client: self.clone(), seen: Seen::default() }
@@ -101,23 +105,22 @@ impl<T: Transport, H> Client<T, H> {
 
     /// Waits for the next event after `seen`; returns it together with the updated `seen`.
     pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
-        let link = self.link();
-        let notification_mode = link.subscriptions().notification_mode(seen.notification_mode);
-        let event = match first(notification_mode, link.last_rollback(seen.last_rollback)).await {
-            First::A(notification_mode) => {
-                seen.notification_mode = Some(notification_mode);
-                ClientEvent::NotificationMode(notification_mode)
+        let look = |engine: &mut Engine| {
+            let mode = engine.notification_mode(ONLY);
+            if let Some(mode) = mode.filter(|_| mode != seen.notification_mode) {
+                seen.notification_mode = Some(mode);
+                return Some(ClientEvent::NotificationMode(mode));
             }
-            First::B((times, by)) => {
-                seen.last_rollback = times;
-                ClientEvent::ClockSetBack { by }
-            }
+            let (times, by) = engine.last_rollback(ONLY, seen.last_rollback)?;
+            seen.last_rollback = times;
+            Some(ClientEvent::ClockSetBack { by })
         };
+        let event = self.shared().until(Wait::Endpoint(ONLY), look).await;
         (event, seen)
     }
 }
 
-impl<T: Transport, H> Stream for ClientEvents<T, H> {
+impl<T: Transport, H: Host> Stream for ClientEvents<T, H> {
     type Item = ClientEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ClientEvent>> {

@@ -6,13 +6,15 @@ use alloc::sync::Arc;
 use core::fmt;
 use std::sync::OnceLock;
 
-use super::clients::Clients;
+use super::ask::{ONLY, replied};
 use super::error::{Error, Kind, Object};
-use super::hold::LeaseEnd;
-use super::{Client, Lease};
+use super::lease::Hold;
+use super::shared::Wait;
+use super::{Client, Lease, LeaseEnd};
 use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
+use edgelatch_proto::engine::Engine;
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
 use edgelatch_proto::protocol::reply::Code;
@@ -25,14 +27,14 @@ use edgelatch_proto::timing::{GuardMemory, HORIZON};
 /// The key may be on another Redis than the lock. All leases that write to it must be of one lock
 /// name, since the tokens of different names are independent. [`of_lock`](Self::of_lock) sets that
 /// name; otherwise the first write sets it for this guard and its clones.
-pub struct Guard<T: Transport, H> {
+pub struct Guard<T: Transport, H: Host> {
     client: Client<T, H>,
     calls: GuardCalls,
     /// The name of the lock that protects the key; empty until it is set.
     lock: Arc<OnceLock<String>>,
 }
 
-impl<T: Transport, H> Clone for Guard<T, H> {
+impl<T: Transport, H: Host> Clone for Guard<T, H> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -42,7 +44,7 @@ impl<T: Transport, H> Clone for Guard<T, H> {
     }
 }
 
-impl<T: Transport, H> fmt::Debug for Guard<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for Guard<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").field("key", self.calls.key()).finish_non_exhaustive()
     }
@@ -77,7 +79,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
 
     /// Creates an error about this key.
     fn error<K: Kind>(&self, kind: K) -> Error<K> {
-        Clients::one(self.client.clone()).error(kind, Object::Key, [self.key().as_str()])
+        self.client.shared().error(kind, Object::Key, [self.key().as_str()], self.client.redacts)
     }
 
     /// Rejects a lease of any lock but the one that protects the key.
@@ -134,21 +136,20 @@ impl<T: Transport, H: Host> Guard<T, H> {
             Some(name) => lease.token_of(name),
             None => Some(lease.token()),
         };
-        let (Some(token), Some(part)) = (token, lease.part()) else {
+        let owner = lease.part(|_, _, grant| grant.owner);
+        let (Some(token), Some(owner)) = (token, owner) else {
             let accepted = "the name of a lock that the lease holds";
             return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
         };
         let protects = name.unwrap_or_else(|| lease.name().as_str());
         self.check_lock(protects).map_err(GuardError::InvalidOption)?;
-        let owner = part.grant.owner;
-        let turn = lease.hold().write_turn(self.key()).await;
+        let turn = WriteTurn::begin(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
         // Checked after `write_turn`, which may have waited for an earlier write.
         lease.check().map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
-        let query = self.client.query(|id| self.calls.write(id, bound, stamp, write));
-        let asked = self.client.question_or_copy(query).await;
-        let (reply, may_be_done) = asked.map_err(GuardError::Request)?;
+        let asked = self.client.query_or_copy(|id| self.calls.write(id, bound, stamp, write));
+        let (reply, may_be_done) = asked.await.map_err(GuardError::Request)?;
         match reply.code {
             Code::Done | Code::AlreadyYours => Ok(()),
             // An earlier attempt without a reply may have executed the write, before the event that
@@ -167,11 +168,13 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// The time after which Redis rejects copies of a write that is sent now. Without this bound,
     /// which requires Redis' clock, a copy could be executed until a newer write.
     async fn bound(&self) -> Result<Bound, RequestError> {
-        if self.client.link().clock().is_none() {
+        let shared = self.client.shared();
+        if shared.read(|engine| engine.clock(ONLY)).is_none() {
             self.query_newest().await?;
         }
-        let now = self.client.host().now();
-        let not_after = self.client.link().clock().map(|clock| clock.after(HORIZON, now));
+        let not_after = shared.change(|engine, cx| {
+            engine.clock(ONLY).map(|clock| clock.after(HORIZON, cx.now))
+        });
         Ok(Bound { not_after, keep: HORIZON })
     }
 
@@ -185,8 +188,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
 
     /// Queries the newest token, with an error that names neither key nor host.
     pub(crate) async fn query_newest(&self) -> Result<Option<u64>, RequestError> {
-        let query = self.client.query(|request| self.calls.newest(request));
-        let reply = self.client.question(query).await?;
+        let reply = self.client.query(|request| self.calls.newest(request)).await?;
         Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
     }
 }
@@ -215,20 +217,28 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Runs a script, with an error that names neither lock nor host.
     pub(crate) async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
         self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
-        let part = self.only_part().ok_or_else(|| {
+        if !self.has_one_part() {
             let accepted = "one that is held on one gateway, in one slot of a cluster";
-            EvalError::Request(InvalidOption::new("lease", accepted).into())
-        })?;
+            let invalid = InvalidOption::new("lease", accepted);
+            return Err(EvalError::Request(invalid.into()));
+        }
         // The token of the grant: Redis may not yet have written a newer one, of a downgrade, to
         // the latch.
-        let (owner, token) = (part.grant.owner, part.grant.token);
-        let call = part.target.eval(owner, token, script).map_err(RequestError::from)?;
-        let reply = self.client().once(call).await?;
+        let call = self.part(|endpoint, target, grant| {
+            (endpoint, target.eval(grant.owner, grant.token, script))
+        });
+        let gone = EvalError::Request(RequestError::Lost(LossReason::Gone));
+        let (to, call) = call.ok_or(gone)?;
+        let call = call.map_err(RequestError::from)?;
+        let shared = &self.hold().shared;
+        let begin = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
+        let (reply, _) = replied(begin.await)?;
         match reply.code {
             Code::Done => Ok(reply.value),
             Code::ScriptFailed => Err(EvalError::ScriptFailed(reply.value)),
             Code::Lost => {
-                self.hold().lose(LossReason::Gone);
+                let id = self.hold().id;
+                self.hold().shared.change(|engine, cx| engine.lose(id, LossReason::Gone, cx));
                 Err(EvalError::Request(RequestError::Lost(LossReason::Gone)))
             }
             _ => Err(EvalError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
@@ -237,11 +247,36 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Checks by the holder's own clocks that the lease has not ended.
     fn check(&self) -> Result<(), LossReason> {
-        self.hold().look(self.client().host().now());
-        match self.hold().end() {
+        let id = self.hold().id;
+        match self.hold().shared.change(|engine, cx| engine.hold_end(id, cx)) {
             None => Ok(()),
             Some(LeaseEnd::Lost(reason)) => Err(reason),
             Some(LeaseEnd::Released) => Err(LossReason::Gone),
         }
+    }
+}
+
+/// The right to write to a guarded key under a hold.
+struct WriteTurn<'a, T: Transport, H: Host> {
+    hold: &'a Hold<T, H>,
+    key: &'a GuardKey,
+    /// The number of this write among those of this hold to this key.
+    number: u64,
+}
+
+impl<'a, T: Transport, H: Host> WriteTurn<'a, T, H> {
+    /// Waits until no other write of this hold to this key is under way.
+    async fn begin(hold: &'a Hold<T, H>, key: &'a GuardKey) -> Self {
+        let begin = |engine: &mut Engine| {
+            engine.begin_write(hold.id, key)
+        };
+        let number = hold.shared.until(Wait::Hold(hold.id), begin).await;
+        Self { hold, key, number }
+    }
+}
+
+impl<T: Transport, H: Host> Drop for WriteTurn<'_, T, H> {
+    fn drop(&mut self) {
+        self.hold.shared.change(|engine, _| engine.end_write(self.hold.id, self.key));
     }
 }

@@ -3,25 +3,20 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::pin::pin;
+use core::future::pending;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use super::drive::{drive_until, drive_with};
 use super::error::{Error, Kind, Object};
-use super::hold::{Hold, LeaseEnd, Part, RenewalSchedule, Situation};
 use super::lock::RunError;
-use super::notice::{First, first};
-use super::{Client, Clients};
-use crate::error::{InvalidOption, LossReason, ReleaseError, RequestError};
+use super::shared::{Shared, Wait};
+use crate::error::{FailureKind, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{
-    Entropy, Grant, Input, JoinAll, LeaseState, LockState, Machine, Output, Query, QuorumLease,
-    Release, ReleaseAll, Released, Renew, Renewal,
-};
+use edgelatch_proto::engine::{EndpointId, Engine, HoldId, LeaseEnd, Outcome, Situation};
+use edgelatch_proto::machine::{Grant, LeaseState, Released};
 use edgelatch_proto::name::{FencingToken, LockName};
-use edgelatch_proto::time::Instant;
+use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::timing::LeaseTime;
 
 /// The right to a lock for a limited time.
@@ -31,51 +26,82 @@ use edgelatch_proto::timing::LeaseTime;
 /// last lease of a hold is dropped, the hold is no longer renewed, expires, and then counts as
 /// lost.
 #[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
-pub struct Lease<T: Transport, H> {
-    clients: Clients<T, H>,
-    hold: Arc<Hold>,
+pub struct Lease<T: Transport, H: Host> {
+    hold: Arc<Hold<T, H>>,
     released: Mutex<bool>,
+    /// Whether errors leave out the names.
+    redacts: bool,
 }
 
-impl<T: Transport, H> Lease<T, H> {
+/// A hold in the engine, which forgets it with the last handle.
+pub(super) struct Hold<T: Transport, H: Host> {
+    pub(super) shared: Arc<Shared<T, H>>,
+    pub(super) id: HoldId,
+    name: LockName,
+    /// The token of the grant; the engine has the current one.
+    granted: FencingToken,
+}
+
+impl<T: Transport, H: Host> Hold<T, H> {
+    /// Waits until the situation differs from `seen`, and returns it.
+    pub(super) async fn news(&self, seen: Option<Situation>) -> Situation {
+        let look = |engine: &mut Engine| {
+            engine.situation(self.id).filter(|now| seen != Some(*now))
+        };
+        self.shared.until(Wait::Hold(self.id), look).await
+    }
+}
+
+impl<T: Transport, H: Host> Drop for Hold<T, H> {
+    fn drop(&mut self) {
+        self.shared.forget_wakers(Wait::Hold(self.id));
+        self.shared.change(|engine, cx| engine.forget(self.id, cx));
+    }
+}
+
+impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the fencing token, which rises with every grant of this name. Send it with each
     /// write that the lock protects.
     ///
     /// For several locks taken as one it is the token of the first; see
     /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
-        self.hold.token()
+        self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted)
     }
 
     /// Returns the fencing token of the lock `name` among several locks taken as one: fence the
     /// data that a lock protects with the token of that lock. Returns `None` if no lock of this
     /// name is among them.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
-        self.hold.token_of(name)
+        self.read(|engine, id| engine.token_of(id, name))
     }
 
     /// Returns the lock's name; for several locks taken as one, the name of the first in the order
     /// that all clients use, to which [`token`](Self::token) belongs. Errors name all of them.
     pub fn name(&self) -> &LockName {
-        self.hold.name()
+        &self.hold.name
     }
 
     /// Returns the number of leases that share this hold.
     pub fn hold_count(&self) -> u32 {
-        self.hold.count()
+        self.read(|engine, id| engine.hold_count(id))
     }
 
     /// Creates an error about the lock or the permits.
     pub(super) fn error<K: Kind>(&self, kind: K) -> Error<K> {
-        let parts = &self.hold.parts;
-        let object = parts.first().map_or(Object::Lock, |part| Object::of(&part.target));
-        let names = parts.iter().flat_map(|part| part.target.names()).map(LockName::as_str);
-        self.clients.error(kind, object, names)
+        let parts = self.read(|engine, id| {
+            let targets = engine.hold_parts(id).map(|(_, target)| target);
+            let names = |target: &Target| target.names().into_iter().cloned().collect::<Vec<_>>();
+            targets.map(|target| (Object::of(target), names(target))).collect::<Vec<_>>()
+        });
+        let object = parts.first().map_or(Object::Lock, |(object, _)| *object);
+        let names = parts.iter().flat_map(|(_, names)| names).map(LockName::as_str);
+        self.hold.shared.error(kind, object, names, self.redacts)
     }
 
     /// The reason why a lease did not last until its release.
     pub(crate) fn loss(&self) -> LossReason {
-        match self.hold.state() {
+        match self.state() {
             LeaseState::Lost(reason) => reason,
             _ => LossReason::Gone,
         }
@@ -86,49 +112,54 @@ impl<T: Transport, H> Lease<T, H> {
         RunError::Lost { result, error: self.error(self.loss()) }
     }
 
-    pub(super) const fn new(clients: Clients<T, H>, hold: Arc<Hold>) -> Self {
-        Self { clients, hold, released: Mutex::new(false) }
+    /// Returns `None` if the engine has no such hold.
+    pub(super) fn new(shared: Arc<Shared<T, H>>, id: HoldId, redacts: bool) -> Option<Self> {
+        let (name, granted) = shared.read(|engine| {
+            let (_, target, grant) = engine.hold_part(id)?;
+            Some((target.name().clone(), grant.token))
+        })?;
+        let hold = Arc::new(Hold { shared, id, name, granted });
+        Some(Self { hold, released: Mutex::new(false), redacts })
     }
 
-    pub(super) fn shared_hold(&self) -> Arc<Hold> {
+    pub(super) fn shared_hold(&self) -> Arc<Hold<T, H>> {
         Arc::clone(&self.hold)
     }
 
-    pub(super) fn hold(&self) -> &Hold {
+    pub(super) fn hold(&self) -> &Hold<T, H> {
         &self.hold
     }
 
-    /// The part of the hold, if it has only one.
-    pub(super) fn only_part(&self) -> Option<&Part> {
-        match self.hold.parts.as_slice() {
-            [part] => Some(part),
-            _ => None,
-        }
+    fn read<R>(&self, read: impl FnOnce(&Engine, HoldId) -> R) -> R {
+        self.hold.shared.read(|engine| read(engine, self.hold.id))
     }
 
-    /// The first part that counts towards the quorum.
-    pub(super) fn part(&self) -> Option<&Part> {
-        self.hold.counting().next().map(|(_, part)| part)
+    /// Reads the first part that counts towards the quorum.
+    pub(super) fn part<R>(
+        &self,
+        read: impl FnOnce(EndpointId, &Target, &Grant) -> R,
+    ) -> Option<R> {
+        self.read(|engine, id| {
+            engine.hold_part(id).map(|(endpoint, target, grant)| read(endpoint, target, grant))
+        })
     }
 
-    /// The first client. All parts are measured by the clock of its host.
-    pub(super) const fn client(&self) -> &Client<T, H> {
-        self.clients.first()
+    /// Whether the hold has only one part.
+    pub(super) fn has_one_part(&self) -> bool {
+        self.read(|engine, id| engine.hold_parts(id).count() == 1)
     }
-}
 
-impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns how long the holder can still rely on the hold, by its own clocks; zero once the
     /// hold is lost or released. Sends nothing.
     pub fn remaining(&self) -> Duration {
-        let now = self.client().host().now();
-        if self.hold.stands() { self.hold.lease().remaining(now) } else { Duration::ZERO }
+        let id = self.hold.id;
+        self.hold.shared.change(|engine, cx| engine.remaining(id, cx))
     }
 
     /// Returns the present state of the hold, by the holder's own clocks. Sends nothing.
     pub fn state(&self) -> LeaseState {
-        self.hold.look(self.client().host().now());
-        self.hold.state()
+        let id = self.hold.id;
+        self.hold.shared.change(|engine, cx| engine.hold_state(id, cx))
     }
 
     /// Returns a future that renews the hold in time while it is polled, and completes when the
@@ -141,8 +172,13 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)): then it is renewed
     /// until its end.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
-        let (clients, hold) = (self.clients.clone(), Arc::clone(&self.hold));
-        async move { keep(&clients, &hold).await }
+        let hold = Arc::clone(&self.hold);
+        async move {
+            match hold.shared.perform(|engine, scope, cx| engine.keep(scope, hold.id, cx)).await {
+                Some(Outcome::Ended(end)) => end,
+                _ => LeaseEnd::Lost(LossReason::Gone),
+            }
+        }
     }
 
     /// Waits until the known situation of the hold differs from `seen`, and returns it; returns at
@@ -154,8 +190,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns a future that completes when the lease is lost, at its expiry at the latest; it
     /// never completes after a release. It renews nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
-        let (client, hold) = (self.client().clone(), Arc::clone(&self.hold));
-        async move { lost(&client, &hold).await }
+        let hold = Arc::clone(&self.hold);
+        async move {
+            match hold.shared.perform(|engine, scope, cx| engine.watch_hold(scope, hold.id, cx)).await
+            {
+                Some(Outcome::Lost(reason)) => reason,
+                _ => pending().await,
+            }
+        }
     }
 
     /// Extends the hold to at least `lease` from now: 100 ms to 24 h in whole milliseconds; `None`
@@ -176,38 +218,13 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Renews the hold, with an error that names neither lock nor host.
     pub(crate) async fn extend(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
-        let (client, hold) = (self.client(), &self.hold);
-        let max = hold.parts.iter().filter_map(|part| part.target.lease_max()).min();
-        if lease.zip(max).is_some_and(|(lease, max)| lease > max) {
-            let no =
-                InvalidOption::new("lease", "no more than the delay after which a node rejoins");
-            return Err(RequestError::InvalidOption(no));
+        let begin = self.hold.shared.perform(|engine, scope, cx| {
+            engine.renew(scope, self.hold.id, lease, cx)
+        });
+        match begin.await {
+            Some(Outcome::Renewed(renewed)) => renewed,
+            _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
-        let now = client.host().now();
-        hold.look(now);
-        match hold.end() {
-            Some(LeaseEnd::Lost(reason)) => return Err(RequestError::Lost(reason)),
-            Some(LeaseEnd::Released) => return Err(RequestError::Lost(LossReason::Gone)),
-            None => {}
-        }
-        let (mut parts, schedule) = (Vec::new(), hold.schedule());
-        for (number, part) in hold.counting() {
-            let lease = schedule.limited(lease.unwrap_or_else(|| part.grant.lease.time()));
-            let client = self.clients.at(part.place);
-            let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
-            let (attempt, clock) = (client.attempt(), client.link().clock());
-            let (target, grant) = (&part.target, &part.grant);
-            let part = Renew::new(target, grant, lease, attempt, entropy, clock, now);
-            hold.renewing(number, part.outstanding());
-            parts.push(part);
-        }
-        let mut renew = JoinAll::new(parts);
-        let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
-        hold.renewed(drive_with(&mut renew, &links, client.host()).await)?;
-        if let Some(lease) = lease {
-            hold.renew_until(lease, now);
-        }
-        Ok(())
     }
 
     /// Queries Redis whether the hold still exists. A hold that is gone counts as lost from then
@@ -221,32 +238,13 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Queries the hold, with an error that names neither lock nor host.
     pub(crate) async fn query_hold(&self) -> Result<bool, RequestError> {
-        let (client, hold) = (self.client(), &self.hold);
-        let mut questions = Vec::new();
-        for (_, part) in hold.counting() {
-            let client = self.clients.at(part.place);
-            let entropy = client.entropy().ok_or(RequestError::NoEntropy)?;
-            let inspect = |request| part.target.inspect(request, Some(part.grant.owner));
-            questions.push(Query::new(inspect, client.attempt(), entropy));
+        let begin = self.hold.shared.perform(|engine, scope, cx| {
+            engine.query_hold(scope, self.hold.id, cx)
+        });
+        match begin.await {
+            Some(Outcome::IsHeld(is_held)) => is_held,
+            _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
-        let links = self.clients.links(hold.counting().map(|(_, part)| part.place));
-        let mut questions = JoinAll::new(questions);
-        let (mut held, mut unknown) = (0, None);
-        for answer in drive_with(&mut questions, &links, client.host()).await {
-            match answer.and_then(|reply| LockState::read(&reply)) {
-                Ok(state) => held += usize::from(state.is_held),
-                Err(error) => unknown = Some(error),
-            }
-        }
-        let held = held >= hold.quorum;
-        match unknown {
-            Some(error) if !held => return Err(error),
-            _ => {}
-        }
-        if !held {
-            hold.lose(LossReason::Gone);
-        }
-        Ok(held)
     }
 
     /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
@@ -265,118 +263,30 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
-        let (client, hold) = (self.client(), &self.hold);
-        if !again && !hold.leave() {
-            hold.look(client.host().now());
-            let lost = matches!(hold.end(), Some(LeaseEnd::Lost(_)));
-            return Ok(if lost { Released::WasLost } else { Released::Released });
-        }
-        let turn = match hold.release_turn().await {
-            Ok(turn) => turn,
-            Err(verdict) => return Ok(verdict),
-        };
-        let releases = hold.parts.iter().zip(hold.reaches()).map(|(part, reach)| {
-            let client = self.clients.at(part.place);
-            let target = match hold.reader() {
-                Some(reader) => part.target.clone().with_nested_read(reader),
-                None => part.target.clone(),
-            };
-            let (attempt, clock) = (client.attempt(), client.link().clock());
-            (Release::new(&target, &part.grant, reach, attempt, clock), part.counts)
+        let begin = self.hold.shared.perform(|engine, scope, cx| {
+            engine.release(scope, self.hold.id, again, cx)
         });
-        let mut release = ReleaseAll::new(releases, hold.quorum);
-        let links = self.clients.links(hold.parts.iter().map(|part| part.place));
-        let verdict = drive_with(&mut release, &links, client.host()).await?;
-        hold.hands_on(release.downgrade_token());
-        turn.over(verdict);
-        Ok(verdict)
+        match begin.await {
+            Some(Outcome::Released(released)) => released,
+            _ => Err(ReleaseError::Unknown {
+                held_at_most: self.remaining(),
+                cause: FailureKind::NO_ANSWER,
+            }),
+        }
     }
 }
 
-impl<T: Transport, H> Drop for Lease<T, H> {
+impl<T: Transport, H: Host> Drop for Lease<T, H> {
     fn drop(&mut self) {
         if !*self.released.get_mut().unwrap_or_else(PoisonError::into_inner) {
-            self.hold.leave();
+            let id = self.hold.id;
+            self.hold.shared.change(|engine, cx| engine.leave(id, cx));
         }
     }
 }
 
-impl<T: Transport, H> fmt::Debug for Lease<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for Lease<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").field("token", &self.token()).finish_non_exhaustive()
-    }
-}
-
-async fn keep<T: Transport, H: Host>(clients: &Clients<T, H>, hold: &Hold) -> LeaseEnd {
-    loop {
-        keep_by(hold.schedule(), clients, hold).await;
-        if let Some(end) = hold.end() {
-            return end;
-        }
-        // A renewal on demand has changed the schedule.
-    }
-}
-
-/// Renews the hold until it is over, or until its schedule is no longer `schedule`.
-async fn keep_by<T: Transport, H: Host>(
-    schedule: RenewalSchedule,
-    clients: &Clients<T, H>,
-    hold: &Hold,
-) {
-    let renewals = hold.counting().map(|(_, part)| {
-        let client = clients.at(part.place);
-        // Without entropy a renewal has no request id; the lease is then only watched.
-        let entropy = schedule.renews.then(|| client.entropy()).flatten();
-        let renews = entropy.is_some();
-        let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
-        let (attempt, clock) = (client.attempt(), client.link().clock());
-        let lease = part.grant.lease.renewed_for(schedule.lease);
-        let (target, grant) = (part.target.clone(), Grant { lease, ..part.grant.clone() });
-        Renewal::new(target, grant, renews, attempt, entropy, clock).until(schedule.until)
-    });
-    let keeping = QuorumLease::new(renewals, hold.quorum);
-    let mut keeping = SharedKeeping { hold, keeping };
-    hold.share(&mut keeping.keeping);
-    let links = clients.links(hold.counting().map(|(_, part)| part.place));
-    let over = pin!(hold.over(schedule));
-    let host = clients.first().host();
-    if let Some(reason) = drive_until(&mut keeping, &links, host, over).await {
-        hold.lose(reason);
-    }
-}
-
-async fn lost<T: Transport, H: Host>(client: &Client<T, H>, hold: &Hold) -> LossReason {
-    let host = client.host();
-    loop {
-        hold.look(host.now());
-        let expires_at = hold.lease().expires_at();
-        match hold.end() {
-            Some(LeaseEnd::Lost(reason)) => return reason,
-            Some(LeaseEnd::Released) => return core::future::pending().await,
-            None => {}
-        }
-        match first(hold.changed(expires_at), host.sleep_until(expires_at)).await {
-            First::A(()) | First::B(()) => {}
-        }
-    }
-}
-
-/// Renewals that exchange their state with the hold before and after each input.
-struct SharedKeeping<'a> {
-    hold: &'a Hold,
-    keeping: QuorumLease,
-}
-
-impl Machine for SharedKeeping<'_> {
-    type Outcome = Option<LossReason>;
-
-    fn handle(&mut self, input: Input, now: Instant) {
-        self.hold.share(&mut self.keeping);
-        self.keeping.handle(input, now);
-        self.hold.share(&mut self.keeping);
-    }
-
-    fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        self.keeping.poll(now)
     }
 }

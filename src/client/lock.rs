@@ -3,25 +3,22 @@
 use alloc::sync::Arc;
 use core::error;
 use core::fmt;
-use core::future::pending;
-use core::pin::{Pin, pin};
+use core::future::{pending, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
 
-use super::Client;
-use super::clients::Clients;
-use super::drive::drive_acquisition;
+use super::ask::replied;
 use super::error::{Error, Kind, Object};
-use super::hold::{Hold, Part};
 use super::lease::Lease;
-use super::notice::{First, first};
-use super::options::{AcquireOptions, Terms};
-use super::owner::{Holds, Key};
-use super::plan::{Plan, Rule, Term};
+use super::options::AcquireOptions;
+use super::owner::Owner;
+use super::shared::Shared;
 use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{Acquire, LeaseState, LockState, OneTarget, Released};
+use edgelatch_proto::engine::{LockSpec, Outcome, Share, Terms};
+use edgelatch_proto::machine::{LeaseState, LockState, Released};
 use edgelatch_proto::name::LockName;
-use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::protocol::reply::Code;
 
 /// A distributed lock of any kind, or a number of permits. Creating and cloning it is cheap and
@@ -29,32 +26,25 @@ use edgelatch_proto::protocol::reply::Code;
 ///
 /// # Dropped acquisitions
 ///
-/// **If the future of an acquisition is dropped before it is ready (by `tokio::time::timeout`,
-/// `select!` or an aborted task), a client from `Client::connect` or `Client::connect_with` undoes
-/// the acquisition in the background: it spawns a task on the Tokio runtime in whose context the
-/// future is dropped.** The task releases any hold that was granted and leaves the queue of a fair
-/// lock. It ends when Redis has confirmed that, or after three attempts.
+/// **Dropping the future of an acquisition at any point (by `tokio::time::timeout`, `select!` or an
+/// aborted task) leaves no hold, with a client from `Client::connect`, `Client::connect_with` or
+/// [`Client::with_driver`](super::Client::with_driver):** its driver goes on, releases any hold that
+/// was granted, and leaves the queue of a fair lock. It ends when Redis has confirmed that, or after
+/// three attempts.
 ///
-/// **Nothing is undone without a Tokio runtime in context, with a client from [`Client::new`], or
-/// if the runtime shuts down first: a grant that was under way then blocks the lock until its lease
-/// ends.** On another runtime, create the client with [`Client::with_background`].
+/// **Nothing is undone with a client from [`Client::new`](super::Client::new), or if the runtime
+/// shuts down first: a grant that was under way then blocks the lock until its lease ends.**
 /// [`acquire_cancellable`](Self::acquire_cancellable) undoes a cancelled acquisition in the
 /// foreground on every host, and returns when the undo has ended.
 ///
 /// Dropping a [`Lease`] does not release it: its hold lasts until the lease ends.
-pub struct Lock<T: Transport, H> {
-    inner: Arc<Inner<T, H>>,
-}
-
-/// The configuration of a lock.
-pub(super) struct Inner<T: Transport, H> {
-    pub(super) clients: Clients<T, H>,
-    pub(super) plan: Plan,
-    pub(super) key: Key,
-    /// The holds of the owner that created the lock; `None` if the client is no owner.
-    pub(super) holds: Option<Arc<Holds>>,
-    /// Whether an owner that holds the lock may acquire it again.
-    pub(super) reenters: bool,
+pub struct Lock<T: Transport, H: Host> {
+    pub(super) shared: Arc<Shared<T, H>>,
+    pub(super) spec: Arc<LockSpec>,
+    /// The owner that created the lock; `None` if the client is no owner.
+    pub(super) owner: Option<Arc<Owner<T, H>>>,
+    /// Whether errors leave out the names.
+    pub(super) redacts: bool,
 }
 
 /// The reason why [`Lock::run`] failed.
@@ -91,41 +81,34 @@ impl<R: fmt::Debug> error::Error for RunError<R> {
     }
 }
 
-impl<T: Transport, H> Clone for Lock<T, H> {
+impl<T: Transport, H: Host> Clone for Lock<T, H> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self {
+            shared: Arc::clone(&self.shared),
+            spec: Arc::clone(&self.spec),
+            owner: self.owner.clone(),
+            redacts: self.redacts,
+        }
     }
 }
 
-impl<T: Transport, H> fmt::Debug for Lock<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for Lock<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lock").field("name", self.name()).finish_non_exhaustive()
     }
 }
 
-impl<T: Transport, H> Lock<T, H> {
-    pub(super) fn new(inner: Inner<T, H>) -> Self {
-        Self { inner: Arc::new(inner) }
-    }
-
-    pub(super) fn inner(&self) -> &Inner<T, H> {
-        &self.inner
-    }
-
-    pub(super) fn host(&self) -> &H {
-        self.inner.clients.first().host()
-    }
-
+impl<T: Transport, H: Host> Lock<T, H> {
     /// Creates an error about this lock.
     fn error<K: Kind>(&self, kind: K) -> Error<K> {
-        let names = self.inner.key.names.iter().map(|(_, name)| name.as_str());
-        self.inner.clients.error(kind, Object::of(&self.inner.plan.first), names)
+        let names = self.spec.names().map(LockName::as_str);
+        self.shared.error(kind, Object::of(self.spec.first()), names, self.redacts)
     }
 
     /// Returns the lock's name; for several locks taken as one, the name of the first in the order
     /// that all clients use, whose fencing token is [`Lease::token`]. Errors name all of them.
     pub fn name(&self) -> &LockName {
-        self.inner.plan.first.name()
+        self.spec.name()
     }
 }
 
@@ -255,9 +238,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
     /// the hold may have been ended.
     pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
-        let (client, target) = self.single()?;
-        let reply = client.once(target.force_release()).await;
-        reply.map(|reply| reply.code == Code::Done).map_err(|kind| self.error(kind))
+        let Share { endpoint, target, .. } = self.single()?;
+        let (to, call) = (*endpoint, target.force_release());
+        let begin = self.shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
+        let reply = replied(begin.await);
+        reply.map(|(reply, _)| reply.code == Code::Done).map_err(|kind| self.error(kind))
     }
 
     /// Returns the present state of the lock in Redis. `is_held` is always `false`, because a lock
@@ -266,20 +251,18 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// # Errors
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one.
     pub async fn inspect(&self) -> Result<LockState, Error<RequestError>> {
-        let (client, target) = self.single()?;
-        let query = client.query(|request| target.inspect(request, None));
-        let reply = client.question(query).await;
-        reply.and_then(|reply| LockState::read(&reply)).map_err(|kind| self.error(kind))
+        let Share { endpoint: to, target, .. } = self.single()?;
+        let begin = self.shared.perform(|engine, scope, cx| {
+            engine.query(scope, *to, |request| target.inspect(request, None), cx)
+        });
+        let reply = replied(begin.await);
+        reply.and_then(|(reply, _)| LockState::read(&reply)).map_err(|kind| self.error(kind))
     }
 
-    /// Returns the only target and its client. Rejects a lock of several members: these are
-    /// force-released and inspected one by one.
-    pub(crate) fn single(&self) -> Result<(&Client<T, H>, &Target), InvalidOption> {
-        let Inner { clients, plan, .. } = &*self.inner;
-        match plan.rule {
-            Rule::One => Ok((clients.first(), &plan.first)),
-            Rule::All(_) | Rule::Majority(_) => Err(InvalidOption::new("lock", "a single one")),
-        }
+    /// Returns the only member. Rejects a lock of several members: these are force-released and
+    /// inspected one by one.
+    pub(crate) fn single(&self) -> Result<&Share, InvalidOption> {
+        self.spec.only().ok_or_else(|| InvalidOption::new("lock", "a single one"))
     }
 
     /// Acquires the lock, with an error that names neither lock nor host.
@@ -288,70 +271,47 @@ impl<T: Transport, H: Host> Lock<T, H> {
         terms: Terms,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
-        let cancel = pin!(cancel);
-        let hold = match &self.inner.holds {
-            Some(holds) => holds.acquire(self, terms, cancel).await,
-            None => self.take(terms, None, cancel).await,
+        let mut cancel = pin!(cancel);
+        let owner = self.owner.as_ref().map(|owner| owner.of(&self.shared));
+        let is_cancelled =
+            poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
+        let operation = self.shared.begin(|engine, scope, cx| {
+            let lock = Arc::clone(&self.spec);
+            engine.acquire(scope, lock, (terms, owner), is_cancelled, cx)
+        });
+        let outcome = if is_cancelled {
+            operation.outcome(pin!(pending())).await
+        } else {
+            operation.outcome(cancel).await
         };
-        let hold = hold.map_err(|error| self.explained(error))?;
-        Ok(Lease::new(self.inner.clients.clone(), hold))
+        let hold = match outcome {
+            Some(Outcome::Acquired(acquired)) => Some(acquired?),
+            _ => None,
+        };
+        let lease =
+            hold.and_then(|hold| Lease::new(Arc::clone(&self.shared), hold, self.redacts));
+        lease.ok_or(AcquireError::Unreachable(FailureKind::NO_ANSWER))
     }
+}
 
-    /// Replaces an unknown outcome if nothing but web pages has come from the address: it is no
-    /// gateway, so nothing was executed there.
-    fn explained(&self, error: AcquireError) -> AcquireError {
-        match error {
-            AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }
-                if self.inner.clients.have_no_gateway() =>
-            {
-                AcquireError::Unreachable(cause)
-            }
-            error => error,
+/// Waits for the first of two futures and drops the other.
+pub(crate) async fn first<A, B>(
+    a: impl Future<Output = A>,
+    b: impl Future<Output = B>,
+) -> First<A, B> {
+    let (mut a, mut b) = (pin!(a), pin!(b));
+    poll_fn(|cx| {
+        if let Poll::Ready(a) = a.as_mut().poll(cx) {
+            return Poll::Ready(First::A(a));
         }
-    }
+        b.as_mut().poll(cx).map(First::B)
+    })
+    .await
+}
 
-    /// Acquires a hold that is not shared yet. `writer` is the owner's hold of the write side, if
-    /// there is one and this is the read side: the new hold is nested in it.
-    pub(super) async fn take(
-        &self,
-        terms: Terms,
-        writer: Option<&Hold>,
-        cancel: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Arc<Hold>, AcquireError> {
-        let term = self.inner.plan.term(terms.hold);
-        let hold = match &self.inner.plan.rule {
-            Rule::One => self.take_one(terms, term, writer, cancel).await,
-            Rule::All(members) => self.inner.clients.gather(members, terms, term, cancel).await,
-            Rule::Majority(members) => {
-                self.inner.clients.majority(members, terms, term, cancel).await
-            }
-        };
-        hold.map(Arc::new)
-    }
-
-    async fn take_one(
-        &self,
-        terms: Terms,
-        term: Term,
-        writer: Option<&Hold>,
-        cancel: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Hold, AcquireError> {
-        let client = self.inner.clients.first();
-        let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
-        let target = match writer.and_then(|writer| writer.parts.first()) {
-            Some(part) => self.inner.plan.first.clone().nested_in_write(part.grant.owner),
-            None => self.inner.plan.first.clone(),
-        };
-        let now = client.host().now();
-        let pacing = self.inner.plan.pacing;
-        let newest = client.link().newest(&target);
-        let is_contended = client.link().is_contended(&target, now);
-        let one = OneTarget { target: target.clone(), pacing, newest };
-        let spec = terms.params(one, term.lease, client.attempt(), is_contended);
-        let machine = Acquire::new(spec, entropy, client.link().clock(), now);
-        let grant = drive_acquisition(machine, &self.inner.clients, [0], cancel).await?;
-        client.link().granted(&target, grant.token);
-        let part = Part { place: 0, target, grant, counts: true };
-        Hold::new([part].into(), 1, term)
-    }
+/// Which of two futures was first.
+#[derive(Debug)]
+pub(crate) enum First<A, B> {
+    A(A),
+    B(B),
 }

@@ -1,31 +1,49 @@
-//! Several locks as one: Redisson's `RedissonMultiLock`.
+//! Several locks as one: Redisson's `RedissonMultiLock` and `RedissonRedLock`.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::pin::Pin;
-use core::time::Duration;
 
 use super::Client;
-use super::clients::Clients;
-use super::drive::drive_acquisition;
-use super::hold::{Hold, Part};
-use super::lock::{Inner, Lock};
-use super::options::Terms;
-use super::owner::{Key, Side};
-use super::plan::{Plan, Rule, Share, Term};
-use crate::error::{AcquireError, InvalidOption};
+use super::lock::Lock;
+use super::shared::Shared;
+use crate::error::InvalidOption;
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{AcquireAll, AllTargets, MultiGrant, Pacing};
-use edgelatch_proto::protocol::calls::{LockCalls, Member, Target};
-use edgelatch_proto::protocol::slot::slot;
-use edgelatch_proto::timing::LeaseTime;
+use edgelatch_proto::engine::{EndpointId, Engine, LockSpec};
+use edgelatch_proto::timing::RejoinDelay;
 
-/// The longest time for which granted members are kept while another member is busy: the lesser of
-/// this and a quarter of the lease.
-pub(super) const KEPT_MAX: Duration = Duration::from_secs(1);
-/// The largest number of members.
-const MEMBERS_MAX: usize = 100;
+/// Settings of a redLock that Redisson does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct RedLockSettings {
+    rejoin_delay: Option<RejoinDelay>,
+}
+
+impl RedLockSettings {
+    /// Excludes a node from the vote if its Redis was started less than `delay` ago: the *delayed
+    /// restarts* of the Redlock algorithm.
+    ///
+    /// By default a restarted node votes at once. That is safe if each write is on disk before
+    /// Redis replies (`appendonly yes`, `appendfsync always`), or if the operator keeps a node that
+    /// has lost its data out of service for as long as the longest lease. Otherwise a node that has
+    /// forgotten a hold forms a majority with a node that never had it: two clients then believe
+    /// that they hold the lock, and fencing tokens can fall by as much as the nodes' clocks differ.
+    ///
+    /// All clients of the lock should set the same delay. The lease of each request to Redis is
+    /// then at most the delay: a longer hold is renewed until its end, while it is
+    /// [kept](super::Lease::keep), and [`renew`](super::Lease::renew) rejects a lease longer than
+    /// the delay. A longer delay costs a node's vote for a longer time after each restart, with or
+    /// without its data: after a restart of two of three nodes no client acquires the lock before
+    /// the delay is over. A shorter delay costs more renewals.
+    ///
+    /// Each node must allow scripts to run `INFO`; a node that does not rejects the acquisition.
+    /// The delay detects only a start of the Redis process. It detects no failover to a replica,
+    /// for which there is [`replicas`](super::AcquireOptions::replicas), and no `FLUSHALL`.
+    pub const fn rejoin_delay(mut self, delay: RejoinDelay) -> Self {
+        self.rejoin_delay = Some(delay);
+        self
+    }
+}
 
 impl<T: Transport, H: Host> Client<T, H> {
     /// Returns one lock that holds all of `locks` or none: Redisson's `getMultiLock(locks)`. The
@@ -45,202 +63,66 @@ impl<T: Transport, H: Host> Client<T, H> {
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        let mut clients = Vec::new();
-        let mut members: Vec<Share> = Vec::new();
-        let mut lease_max = None;
+        self.combine(locks, |engine, specs| engine.multi_lock(specs))
+    }
+
+    /// Returns one lock on several independent Redis nodes, held by the client that a majority of
+    /// them grants it to: Redisson's `getRedLock(locks)`.
+    ///
+    /// Unlike Redisson's, it checks that enough of the lease is left, and releases the members that
+    /// it was granted without a majority. The members are plain or fenced locks of clients of
+    /// different Redis nodes; do not include one Redis twice through two gateways. Pauses between
+    /// retries are jittered, even if a member is a spin lock. [`RedLockSettings::rejoin_delay`]
+    /// describes the effect of a node that restarts without its data.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
+    /// gateway.
+    pub fn red_lock(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        self.red_lock_with(locks, RedLockSettings::default())
+    }
+
+    /// Returns one lock on several independent Redis nodes with these settings; see
+    /// [`red_lock`](Self::red_lock).
+    ///
+    /// # Errors
+    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
+    /// gateway.
+    pub fn red_lock_with(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+        settings: RedLockSettings,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        self.combine(locks, |engine, specs| engine.red_lock(specs, settings.rejoin_delay))
+    }
+
+    /// Combines locks in the engine of all of their gateways.
+    fn combine(
+        &self,
+        locks: impl IntoIterator<Item = Lock<T, H>>,
+        combine: impl FnOnce(&Engine, Vec<LockSpec>) -> Result<LockSpec, InvalidOption>,
+    ) -> Result<Lock<T, H>, InvalidOption> {
+        let mut bases: Vec<Arc<Shared<T, H>>> = Vec::new();
+        let (mut specs, mut redacts) = (Vec::new(), false);
         for lock in locks {
-            let Inner { plan, clients: own_clients, .. } = lock.inner();
-            let Plan { first, rule, pacing, lease_max: most } = plan.clone();
-            let own = match rule {
-                Rule::One => [Share { place: 0, target: first, pacing }].into(),
-                Rule::All(members) => members,
-                Rule::Majority(_) => return Err(no("locks that are no redLock")),
-            };
-            lease_max = shorter(lease_max, most);
-            for share in own {
-                if share.target.holds_permits() {
-                    return Err(no("locks, not permits"));
-                }
-                let place = place_of(&mut clients, own_clients.at(share.place));
-                let is_it = |other: &Share| other.place == place && other.target == share.target;
-                if !members.iter().any(is_it) {
-                    members.push(Share { place, ..share });
-                }
-            }
+            redacts |= lock.redacts;
+            let spec = LockSpec::clone(&lock.spec);
+            specs.push(spec.moved(|endpoint| {
+                let base = lock.shared.base(endpoint);
+                let place = bases.iter().position(|other| Arc::ptr_eq(other, &base));
+                let place = place.unwrap_or_else(|| {
+                    bases.push(base);
+                    bases.len() - 1
+                });
+                EndpointId(u32::try_from(place).unwrap_or(u32::MAX))
+            }));
         }
-        if members.len() > MEMBERS_MAX {
-            return Err(no("at most 100 locks"));
-        }
-        if clash(&members) {
-            return Err(no("no two locks of one name and different kinds"));
-        }
-        let clients = Clients::new(clients).ok_or_else(|| no("at least one lock"))?;
-        let ordered = clients.parts(&members, false);
-        let first = ordered.first().ok_or_else(|| no("at least one lock"))?.target.clone();
-        let plan = Plan { first, rule: Rule::All(members), pacing: Pacing::Jittered, lease_max };
-        let targets: Vec<_> = ordered.into_iter().map(|part| (part.place, part.target)).collect();
-        Ok(self.several(clients, plan, &targets))
+        let shared = Shared::joined(&bases);
+        let shared = shared.ok_or_else(|| InvalidOption::new("locks", "at least one lock"))?;
+        let spec = shared.read(|engine| combine(engine, specs))?;
+        Ok(Lock { shared, spec: Arc::new(spec), owner: self.owner.clone(), redacts })
     }
-
-    pub(super) fn several(
-        &self,
-        clients: Clients<T, H>,
-        plan: Plan,
-        targets: &[(usize, Target)],
-    ) -> Lock<T, H> {
-        let id = |place: usize| clients.at(place).link().gateway().id().into();
-        let names = targets
-            .iter()
-            .flat_map(|(place, target)| {
-                target.names().into_iter().map(move |name| (*place, name.clone()))
-            })
-            .map(|(place, name)| (id(place), name))
-            .collect();
-        let (key, holds) = (Key { names, side: Side::Whole }, self.holds.clone());
-        Lock::new(Inner { clients, plan, key, holds, reenters: true })
-    }
-}
-
-pub(super) fn no(accepted: &str) -> InvalidOption {
-    InvalidOption::new("locks", accepted)
-}
-
-fn shorter(one: Option<LeaseTime>, other: Option<LeaseTime>) -> Option<LeaseTime> {
-    one.into_iter().chain(other).min()
-}
-
-/// Returns the place of `client` in `clients`, and appends it if it is missing.
-fn place_of<T: Transport, H>(clients: &mut Vec<Client<T, H>>, client: &Client<T, H>) -> usize {
-    let place = clients.iter().position(|other| Arc::ptr_eq(&other.inner, &client.inner));
-    place.unwrap_or_else(|| {
-        clients.push(client.clone());
-        clients.len() - 1
-    })
-}
-
-/// Whether two different members have the same name on one gateway. Groups may: their values
-/// differ.
-fn clash(members: &[Share]) -> bool {
-    members.iter().enumerate().any(|(at, Share { place, target, .. })| {
-        members.iter().skip(at + 1).any(|Share { place: other_place, target: other, .. }| {
-            let both_groups = matches!((target, other), (Target::Group(_), Target::Group(_)));
-            place == other_place && target.name() == other.name() && !both_groups
-        })
-    })
-}
-
-impl<T: Transport, H: Host> Clients<T, H> {
-    /// Combines members that one script can acquire into parts, with `by_slot` for each slot of a
-    /// cluster. All clients order their parts in the same way, so that they do not deadlock: fair
-    /// locks first, then by gateway, slot and name.
-    fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
-        let mut parts: Vec<(Rank<'_>, usize, Pacing, Found<'_>)> = Vec::new();
-        for Share { place, target, pacing } in members {
-            let client = self.at(*place);
-            let (id, name) = (client.link().gateway().id(), target.name().as_str());
-            let slot = if by_slot { slot(name) } else { 0 };
-            let (rank, found) = match target {
-                Target::Lock(calls) => {
-                    ((1, id, slot, ""), Found::Members(calls.members().collect()))
-                }
-                other => ((u8::from(!other.has_queue()), id, slot, name), Found::Other(other)),
-            };
-            match (parts.iter_mut().find(|(other, ..)| *other == rank), found) {
-                (Some((.., common, Found::Members(there))), Found::Members(more)) => {
-                    there.extend(more);
-                    if common != pacing {
-                        *common = Pacing::Jittered;
-                    }
-                }
-                (_, found) => {
-                    let at = parts.iter().position(|(other, ..)| *other > rank);
-                    parts.insert(at.unwrap_or(parts.len()), (rank, *place, *pacing, found));
-                }
-            }
-        }
-        let share = |(_, place, pacing, found): (_, _, _, Found<'_>)| {
-            let target = match found {
-                Found::Other(target) => target.clone(),
-                Found::Members(members) => {
-                    let publish = self.at(place).announces();
-                    Target::Lock(LockCalls::of_set(members.into_iter().cloned(), publish)?)
-                }
-            };
-            Some(Share { place, target, pacing })
-        };
-        parts.into_iter().filter_map(share).collect()
-    }
-
-    /// Acquires all members or none.
-    pub(super) async fn gather(
-        &self,
-        members: &[Share],
-        terms: Terms,
-        term: Term,
-        mut cancel: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<Hold, AcquireError> {
-        let mut by_slot = members.iter().any(|share| self.at(share.place).link().is_cluster());
-        loop {
-            let parts = self.parts(members, by_slot);
-            let places: Vec<usize> = parts.iter().map(|part| part.place).collect();
-            let (client, lease, now) = (self.first(), term.lease, self.first().host().now());
-            let newest = |part: &Share| self.at(part.place).link().newest(&part.target);
-            let targets = AllTargets {
-                parts: parts.iter().map(|part| part.target.clone()).collect(),
-                keep_time: KEPT_MAX.min(lease.get() / 4),
-                pacing: parts.iter().map(|part| part.pacing).collect(),
-                newest: parts.iter().map(newest).collect(),
-            };
-            let is_contended = parts.iter().any(|Share { place, target, .. }| {
-                self.at(*place).link().is_contended(target, now)
-            });
-            let spec = terms.params(targets, lease, client.attempt(), is_contended);
-            let entropy = client.entropy().ok_or(AcquireError::NoEntropy)?;
-            let clocks = places.iter().map(|place| self.at(*place).link().clock()).collect();
-            let machine = AcquireAll::new(spec, entropy, clocks, now);
-            match drive_acquisition(machine, self, places.clone(), cancel.as_mut()).await {
-                Ok(gathered) => {
-                    for (Share { place, target, .. }, part) in parts.iter().zip(&gathered.parts) {
-                        self.at(*place).link().granted(target, part.grant.token);
-                    }
-                    let (all, parts) = (parts.len(), parts.into_iter());
-                    let targets = parts.map(|part| (part.place, part.target));
-                    return held(targets, gathered, all, term);
-                }
-                // Redis has executed nothing: it is a cluster, so the members of each slot form a
-                // part of their own.
-                Err(AcquireError::Refused(refusal))
-                    if refusal.code() == "CROSSSLOT" && !by_slot =>
-                {
-                    by_slot = true;
-                    self.links(places.into_iter()).iter().for_each(|link| link.note_cluster());
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-/// The sort key of a part: fair locks first, then gateway, slot and name.
-type Rank<'a> = (u8, &'a str, u16, &'a str);
-
-/// The contents of a part: plain or fenced locks that share a script, or one lock of another kind.
-enum Found<'a> {
-    Members(Vec<&'a Member>),
-    Other(&'a Target),
-}
-
-pub(super) fn held(
-    parts: impl Iterator<Item = (usize, Target)>,
-    gathered: MultiGrant,
-    quorum: usize,
-    term: Term,
-) -> Result<Hold, AcquireError> {
-    let parts = parts.zip(gathered.parts).map(|((place, target), part)| Part {
-        place,
-        target,
-        grant: part.grant,
-        counts: part.counts,
-    });
-    Hold::new(parts.collect(), quorum, term)
 }

@@ -3,7 +3,7 @@
 use tokio::runtime::Handle;
 
 use super::Client;
-use super::undo::Undo;
+use super::driver::Driver;
 use crate::error::InvalidOption;
 use crate::host::TokioHost;
 use crate::transport::Reqwest;
@@ -23,8 +23,10 @@ impl Client<Reqwest, TokioHost> {
         Gateway::from_variables(|name| std::env::var(name).ok()).map(Self::connect)
     }
 
-    /// Creates a client over `reqwest` on Tokio, with background tasks that undo dropped
-    /// acquisitions (see [`Lock`](super::Lock#dropped-acquisitions)). Sends nothing.
+    /// Creates a client over `reqwest` on Tokio. Sends nothing.
+    ///
+    /// Its I/O is done by a task on the runtime in whose context an operation is first awaited. The
+    /// task exists while there is something to do.
     ///
     /// # Panics
     /// If the system's TLS cannot be set up.
@@ -32,18 +34,18 @@ impl Client<Reqwest, TokioHost> {
         Self::connect_with(gateway, Reqwest::new())
     }
 
-    /// Creates a client on Tokio over a given transport, such as one [with
-    /// proxies](Reqwest::with_client), with background tasks that undo dropped acquisitions (see
-    /// [`Lock`](super::Lock#dropped-acquisitions)). Sends nothing.
+    /// Creates a client on Tokio, as [`connect`](Self::connect) does, over a given transport, such
+    /// as one [with proxies](Reqwest::with_client). Sends nothing.
     pub fn connect_with(gateway: Gateway, transport: Reqwest) -> Self {
-        Self::with_background(gateway, transport, TokioHost::new(), spawn)
+        Self::with_driver(gateway, transport, TokioHost::new(), spawn)
     }
 }
 
-/// Spawns the undo of an acquisition on the runtime in whose context its future was dropped, if
-/// there is one.
-fn spawn(undo: Undo<Reqwest, TokioHost>) {
-    if let Ok(runtime) = Handle::try_current() {
-        drop(runtime.spawn(undo.run()));
+/// Spawns the driver on the runtime in whose context an operation is awaited or dropped.
+fn spawn(driver: Driver<Reqwest, TokioHost>) {
+    if driver.is_awaited() {
+        drop(Handle::current().spawn(driver.run()));
+    } else if let Ok(runtime) = Handle::try_current() {
+        drop(runtime.spawn(driver.run()));
     }
 }

@@ -3,22 +3,23 @@
 use alloc::sync::Arc;
 
 use super::Client;
-use super::clients::Clients;
+use super::ask::ONLY;
 use super::count_down_latch::CountDownLatch;
-use super::lock::{Inner, Lock};
-use super::owner::{Holds, Key, Side};
+use super::lock::Lock;
+use super::owner::Owner;
 use super::permits::PermitExpirableSemaphore;
-use super::plan::Plan;
 use super::semaphore::Semaphore;
 use crate::error::InvalidOption;
 use crate::host::Host;
 use crate::transport::Transport;
+use edgelatch_proto::engine::{Share, Side};
 use edgelatch_proto::machine::{Pacing, SpinBackoff};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
     CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, LockCalls, Member, ReadCalls, Target,
     WriteCalls,
 };
+use edgelatch_proto::protocol::gateway::Gateway;
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::{LeaseTime, PeerSkew, WantTime};
 
@@ -33,7 +34,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// do not share it between tasks.
     #[must_use]
     pub fn owner(&self) -> Self {
-        Self { holds: Some(Arc::new(Holds::default())), ..self.clone() }
+        Self { owner: Some(Owner::new()), ..self.clone() }
     }
 
     /// Returns the lock of this name: Redisson's `getLock(name)`. Sends nothing.
@@ -64,7 +65,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a pause is out of range.
     pub fn spin_lock(&self, name: &str, backoff: SpinBackoff) -> Result<Lock<T, H>, InvalidOption> {
         let calls = LockCalls::new(LockName::parse(name)?, self.announces());
-        Ok(self.plain(Plan::one(Target::Lock(calls), Pacing::Spin(backoff.check()?))))
+        Ok(self.plain(Target::Lock(calls), Pacing::Spin(backoff.check()?)))
     }
 
     /// Returns a lock whose last fencing token Redis keeps for ever: Redisson's
@@ -78,7 +79,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     pub fn fenced_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         let member = Member { name: LockName::parse(name)?, fenced: true };
         let calls = LockCalls::of_several(member, [].into(), self.announces());
-        Ok(self.plain(Plan::one(Target::Lock(calls), Pacing::Jittered)))
+        Ok(self.plain(Target::Lock(calls), Pacing::Jittered))
     }
 
     /// Returns a lock that serves waiters in the order of their arrival: Redisson's
@@ -125,11 +126,11 @@ impl<T: Transport, H: Host> Client<T, H> {
         if let Some(want) = settings.prefers_writers {
             write = write.prefers_writers(want);
         }
-        let read = Plan { lease_max: settings.lease_max, ..Plan::one(read, Pacing::Jittered) };
-        let write = Plan::one(Target::Write(write), Pacing::Jittered);
+        let share = |target| Share { endpoint: ONLY, target, pacing: Pacing::Jittered };
+        let (read, write) = (share(read), share(Target::Write(write)));
         Ok(ReadWriteLock {
-            read: self.sided(read, Side::Read, true),
-            write: self.sided(write, Side::Write, true),
+            read: self.one(read, settings.lease_max, Side::Read, true),
+            write: self.one(write, None, Side::Write, true),
         })
     }
 
@@ -148,7 +149,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     ) -> Result<Lock<T, H>, InvalidOption> {
         let calls = GroupCalls::new(LockName::parse(group)?, values, skew, self.announces())?;
         let side = Side::Values(calls.fields().to_vec());
-        Ok(self.sided(Plan::one(Target::Group(calls), Pacing::Jittered), side, true))
+        let share = Share { endpoint: ONLY, target: Target::Group(calls), pacing: Pacing::Jittered };
+        Ok(self.one(share, None, side, true))
     }
 
     /// Returns a semaphore, a number of permits shared by all clients: Redisson's
@@ -187,14 +189,14 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// Returns a lock that acquires permits. It belongs to no owner, since permits are never
     /// re-entrant.
     pub(crate) fn taking(&self, target: Target) -> Lock<T, H> {
-        let client = Self { holds: None, ..self.clone() };
-        client.plain(Plan::one(target, Pacing::Jittered))
+        let client = Self { owner: None, ..self.clone() };
+        client.plain(target, Pacing::Jittered)
     }
 
     fn bare_lock(&self, name: &str, reenters: bool) -> Result<Lock<T, H>, InvalidOption> {
         let calls = LockCalls::new(LockName::parse(name)?, self.announces());
-        let plan = Plan::one(Target::Lock(calls), Pacing::Jittered);
-        Ok(self.sided(plan, Side::Whole, reenters))
+        let (target, pacing) = (Target::Lock(calls), Pacing::Jittered);
+        Ok(self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, reenters))
     }
 
     fn queued_lock(
@@ -204,22 +206,33 @@ impl<T: Transport, H: Host> Client<T, H> {
         reenters: bool,
     ) -> Result<Lock<T, H>, InvalidOption> {
         let calls = FairCalls::new(LockName::parse(name)?, settings, self.announces());
-        let plan = Plan::one(Target::Fair(calls), Pacing::Queue);
-        Ok(self.sided(plan, Side::Whole, reenters))
+        let (target, pacing) = (Target::Fair(calls), Pacing::Queue);
+        Ok(self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, reenters))
     }
 
-    fn plain(&self, plan: Plan) -> Lock<T, H> {
-        self.sided(plan, Side::Whole, true)
+    fn plain(&self, target: Target, pacing: Pacing) -> Lock<T, H> {
+        self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, true)
     }
 
-    fn sided(&self, plan: Plan, side: Side, reenters: bool) -> Lock<T, H> {
-        let names = [(self.link().gateway().id().into(), plan.first.name().clone())].into();
-        let (clients, key) = (Clients::one(self.clone()), Key { names, side });
-        Lock::new(Inner { clients, plan, key, holds: self.holds.clone(), reenters })
+    fn one(
+        &self,
+        share: Share,
+        lease_max: Option<LeaseTime>,
+        side: Side,
+        reenters: bool,
+    ) -> Lock<T, H> {
+        let spec = self.shared().read(|engine| engine.one_lock(share, lease_max, side, reenters));
+        Lock {
+            shared: Arc::clone(self.shared()),
+            spec: Arc::new(spec),
+            owner: self.owner.clone(),
+            redacts: self.redacts,
+        }
     }
 
     pub(crate) fn announces(&self) -> Publish {
-        self.link().gateway().announces()
+        let gateway = self.shared().endpoints.first().map(|endpoint| &endpoint.gateway);
+        gateway.map_or(Publish::Plain, Gateway::announces)
     }
 }
 
@@ -230,12 +243,12 @@ impl<T: Transport, H: Host> Client<T, H> {
 /// [`AcquireError::SelfDeadlock`](crate::error::AcquireError::SelfDeadlock). A reader's fencing
 /// token is above those of all earlier writers; readers at the same time have the same token.
 #[derive(Debug)]
-pub struct ReadWriteLock<T: Transport, H> {
+pub struct ReadWriteLock<T: Transport, H: Host> {
     read: Lock<T, H>,
     write: Lock<T, H>,
 }
 
-impl<T: Transport, H> ReadWriteLock<T, H> {
+impl<T: Transport, H: Host> ReadWriteLock<T, H> {
     /// Returns the read side: Redisson's `readLock()`.
     pub const fn read(&self) -> &Lock<T, H> {
         &self.read
@@ -247,7 +260,7 @@ impl<T: Transport, H> ReadWriteLock<T, H> {
     }
 }
 
-impl<T: Transport, H> Clone for ReadWriteLock<T, H> {
+impl<T: Transport, H: Host> Clone for ReadWriteLock<T, H> {
     fn clone(&self) -> Self {
         Self { read: self.read.clone(), write: self.write.clone() }
     }

@@ -3,10 +3,8 @@
 use core::time::Duration;
 
 use crate::error::InvalidOption;
-use edgelatch_proto::machine::AcquireParams;
-use edgelatch_proto::timing::{
-    AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime,
-};
+use edgelatch_proto::engine::{HoldTime, Terms};
+use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
 /// Options of an acquisition: its lease, wait, request budget and replicas.
 ///
@@ -124,64 +122,5 @@ impl AcquireOptions {
             None if self.renewed => HoldTime::Renewed,
             None => HoldTime::AsUsual,
         })
-    }
-}
-
-/// How long a hold lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HoldTime {
-    /// The default of the object: renewed for locks, without an end for permits.
-    AsUsual,
-    /// As long as the lease is kept.
-    Renewed,
-    /// Exactly this time.
-    Fixed(LeaseTime),
-}
-
-/// Checked options.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
-    pub(super) hold: HoldTime,
-    pub(super) patience: WaitPolicy,
-    pub(super) budget: Option<RequestBudget>,
-    pub(super) replicas: Option<Replicas>,
-}
-
-impl Terms {
-    pub(crate) fn new(hold: HoldTime, patience: WaitPolicy, budget: Option<RequestBudget>) -> Self {
-        let budget = match patience {
-            WaitPolicy::UpTo(_) => budget.or(Some(RequestBudget::DEFAULT)),
-            WaitPolicy::Once | WaitPolicy::UntilCancelled => budget,
-        };
-        Self { hold, patience, budget, replicas: None }
-    }
-
-    /// Requires that `replicas` replicas have a grant before it is accepted.
-    pub(crate) const fn replicated(mut self, replicas: Option<Replicas>) -> Self {
-        self.replicas = replicas;
-        self
-    }
-
-    /// Returns the parameters of an acquisition of `targets`.
-    pub(super) const fn params<T>(
-        self,
-        targets: T,
-        lease: LeaseTime,
-        attempt: AttemptTime,
-        is_contended: bool,
-    ) -> AcquireParams<T> {
-        let Self { patience: wait, budget, replicas, .. } = self;
-        AcquireParams { targets, lease, wait, budget, attempt, replicas, is_contended }
-    }
-
-    /// Shortens a timed wait to `left`. A rest below 1 ms leaves a single try.
-    pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
-        let patience = match (self.patience, left) {
-            (WaitPolicy::UpTo(_), Some(left)) => {
-                WaitTime::new(left).map_or(WaitPolicy::Once, WaitPolicy::UpTo)
-            }
-            (patience, _) => patience,
-        };
-        Self { patience, ..self }
     }
 }

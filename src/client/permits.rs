@@ -29,19 +29,19 @@ use edgelatch_proto::timing::{LeaseTime, PeerSkew};
 /// under way stay acquired until their lease ends, or for ever if they have no lease.**
 /// [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes the
 /// acquisition in the foreground.
-pub struct PermitExpirableSemaphore<T: Transport, H> {
+pub struct PermitExpirableSemaphore<T: Transport, H: Host> {
     client: Client<T, H>,
     name: LockName,
     skew: PeerSkew,
 }
 
-impl<T: Transport, H> Clone for PermitExpirableSemaphore<T, H> {
+impl<T: Transport, H: Host> Clone for PermitExpirableSemaphore<T, H> {
     fn clone(&self) -> Self {
         Self { client: self.client.clone(), name: self.name.clone(), skew: self.skew }
     }
 }
 
-impl<T: Transport, H> fmt::Debug for PermitExpirableSemaphore<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for PermitExpirableSemaphore<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PermitExpirableSemaphore").field("name", &self.name).finish_non_exhaustive()
     }
@@ -153,8 +153,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, Error<RequestError>> {
         let calls = self.calls(1)?;
-        let query = self.client.query(|request| calls.inspect_ids(request, ids));
-        self.client.inspect(self.about(), query, PermitsState::read).await
+        let ask = |request| calls.inspect_ids(request, ids);
+        self.client.inspect(self.about(), ask, PermitsState::read).await
     }
 
     /// Releases all permits that are held by any client, including Java programs. Returns whether
@@ -173,10 +173,10 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     }
 }
 
-impl<T: Transport, H> Lease<T, H> {
+impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the ids of the permits, for a lease of a permit-expirable semaphore; for any other
     /// lease an empty list.
     pub fn permit_ids(&self) -> Vec<PermitId> {
-        self.part().map(|part| part.target.permit_ids(part.grant.owner)).unwrap_or_default()
+        self.part(|_, target, grant| target.permit_ids(grant.owner)).unwrap_or_default()
     }
 }

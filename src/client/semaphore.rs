@@ -31,18 +31,18 @@ use edgelatch_proto::timing::LifeTime;
 /// under way stay acquired until their lease ends, or for ever if they have no lease.**
 /// [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes the
 /// acquisition in the foreground.
-pub struct Semaphore<T: Transport, H> {
+pub struct Semaphore<T: Transport, H: Host> {
     client: Client<T, H>,
     name: LockName,
 }
 
-impl<T: Transport, H> Clone for Semaphore<T, H> {
+impl<T: Transport, H: Host> Clone for Semaphore<T, H> {
     fn clone(&self) -> Self {
         Self { client: self.client.clone(), name: self.name.clone() }
     }
 }
 
-impl<T: Transport, H> fmt::Debug for Semaphore<T, H> {
+impl<T: Transport, H: Host> fmt::Debug for Semaphore<T, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Semaphore").field("name", &self.name).finish_non_exhaustive()
     }
@@ -162,7 +162,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     pub async fn inspect(&self) -> Result<SemaphoreState, Error<RequestError>> {
         let target = Target::Semaphore(self.calls(1)?);
         let ask = |request| target.inspect(request, None);
-        self.client.inspect(self.about(), self.client.query(ask), SemaphoreState::read).await
+        self.client.inspect(self.about(), ask, SemaphoreState::read).await
     }
 
     /// Returns the permits of all leases of this library, of any client, and returns whether there

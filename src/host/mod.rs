@@ -14,14 +14,9 @@ use edgelatch_proto::time::Instant;
 
 /// Provides time, sleep and entropy.
 ///
-/// It has no `Send` bound and spawns nothing: the caller polls each operation. (A client from
-/// `Client::connect` spawns the undoing of an acquisition that was dropped.)
+/// It has no `Send` bound and spawns nothing: a client is given the function that runs its
+/// [`Driver`](crate::client::Driver).
 pub trait Host {
-    /// Whether clients on this host can undo an acquisition whose future was dropped
-    /// ([`Client::with_background`](crate::Client::with_background)). Default `true`. A program
-    /// that drops no such future saves the code by `false`.
-    const UNDOES_DROPPED: bool = true;
-
     /// Reads both clocks: a monotonic one, and one that also advances while the machine is
     /// suspended.
     fn now(&self) -> Instant;
@@ -51,8 +46,6 @@ impl core::fmt::Display for NoEntropy {
 impl core::error::Error for NoEntropy {}
 
 impl<H: Host> Host for &H {
-    const UNDOES_DROPPED: bool = H::UNDOES_DROPPED;
-
     fn now(&self) -> Instant {
         (**self).now()
     }

@@ -85,13 +85,6 @@ pub struct StreamHead {
     pub retry_after: Option<Duration>,
 }
 
-impl StreamHead {
-    /// The status as a plain number, whose meaning the dialect defines.
-    pub(crate) const fn code(self) -> u16 {
-        self.status
-    }
-}
-
 /// Limits on streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {

@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 use test_support::test_env::TestEnv;
 
-async fn next(events: &mut Events) -> Option<Situation> {
+async fn next(events: &mut Events<Reqwest, FakeHost>) -> Option<Situation> {
     poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
 }
 

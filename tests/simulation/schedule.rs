@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use edgelatch::client::Driver;
 use edgelatch::timing::AttemptTime;
 use edgelatch::{Client, Gateway};
 use fastrand::Rng;
@@ -81,7 +82,11 @@ impl Sim {
             let gateway = Gateway::upstash("http://localhost", TOKEN).unwrap();
             let gateway = gateway.request_timeout(attempt).named(&format!("redis-{node}"));
             let (sim, is_gateway) = (Rc::clone(self), Rc::default());
-            Client::new(gateway, SimTransport { sim, host, node, is_gateway }, handle.clone())
+            let transport = SimTransport { sim, host, node, is_gateway };
+            Client::with_driver(gateway, transport, handle.clone(), |driver: Driver<_, HostHandle>| {
+                let HostHandle { sim, host } = driver.host().clone();
+                sim.spawn(host, driver.run());
+            })
         };
         let clients = Rc::new((0..self.plan.nodes).map(client).collect::<Vec<_>>());
         let tasks = if self.plan.draws & 0xf0 == 0xf0 { 2 } else { 1 };

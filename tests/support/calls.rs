@@ -19,8 +19,8 @@ pub fn begun<'a>(
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     capabilities: &GatewayCapabilities,
-) -> (Exchange<'a>, Request) {
-    match Exchange::new(gateway, call, capabilities) {
+) -> (Exchange, Request) {
+    match Exchange::new(gateway, call.clone(), capabilities) {
         (exchange, Step::Send(request)) => (exchange, request),
         (_, Step::Done(answer)) => panic!("nothing is sent: {answer:?}"),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::client::Client;
+use edgelatch::client::{Client, Driver};
 use edgelatch::host::TokioHost;
 use edgelatch::transport::Reqwest;
 use edgelatch_proto::protocol::gateway::Gateway;
@@ -99,12 +99,12 @@ impl TestEnv {
     pub fn virtual_client_with_timeout(&self, attempt_ms: u64) -> (VirtualClient, FakeHost) {
         let attempt = AttemptTime::new(Duration::from_millis(attempt_ms)).unwrap();
         let (gateway, host) = (self.gateway().request_timeout(attempt), FakeHost::new());
-        (Client::new(gateway, Reqwest::new(), host.clone()), host)
+        (virtual_client(gateway, &host), host)
     }
 
     /// A client in the virtual time of this host.
     pub fn virtual_client_on(&self, host: &FakeHost) -> VirtualClient {
-        Client::new(self.gateway(), Reqwest::new(), host.clone())
+        virtual_client(self.gateway(), host)
     }
 
     /// Awaits `call` of a client of this environment while its time passes: see
@@ -131,6 +131,12 @@ impl TestEnv {
             keyspace.into_iter().filter(|(key, stored)| !harmless(key, &stored.value)).collect();
         assert!(left.is_empty(), "{name}: {left:?}");
     }
+}
+
+/// A client of this gateway in the virtual time of a host.
+pub fn virtual_client(gateway: Gateway, host: &FakeHost) -> VirtualClient {
+    let spawn = |driver: Driver<Reqwest, FakeHost>| drop(tokio::spawn(driver.run()));
+    Client::with_driver(gateway, Reqwest::new(), host.clone(), spawn)
 }
 
 /// Polls until the condition holds; virtual time advances in steps of this size whenever no request

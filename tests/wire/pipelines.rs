@@ -27,8 +27,8 @@ fn begun<'a>(
     gateway: &'a Gateway,
     calls: &'a [ScriptCall],
     capabilities: &GatewayCapabilities,
-) -> (Vec<Exchange<'a>>, Vec<Request>, Request) {
-    let begin = |call| match Exchange::new(gateway, call, capabilities) {
+) -> (Vec<Exchange>, Vec<Request>, Request) {
+    let begin = |call: &ScriptCall| match Exchange::new(gateway, call.clone(), capabilities) {
         (exchange, Step::Send(request)) => (exchange, request),
         (_, done) => panic!("{done:?}"),
     };
@@ -69,8 +69,8 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
             requests.iter().map(verb).collect()
         } else {
             let pairs = exchanges.iter_mut().zip(answers);
-            let end = |(exchange, answer): (&mut Exchange<'_>, _)| match exchange
-                .answered(answer, &mut capabilities)
+            let end = |(exchange, answer): (&mut Exchange, _)| match exchange
+                .answered(&gateway, answer, &mut capabilities)
             {
                 Step::Done(end) => tell(&end),
                 Step::Send(next) => verb(&next),
@@ -116,7 +116,7 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
         panic!()
     };
     for (exchange, answer) in exchanges.iter_mut().zip(answers) {
-        assert!(matches!(exchange.answered(Ok(answer), &mut capabilities), Step::Done(_)));
+        assert!(matches!(exchange.answered(&gateway, Ok(answer), &mut capabilities), Step::Done(_)));
     }
     let (_, _, next) = begun(&gateway, &calls, &capabilities);
     assert_eq!(next.sync_token.as_deref(), Some("newest"));

@@ -124,10 +124,10 @@ pub(crate) fn converse(
     capabilities: &mut GatewayCapabilities,
     mut answer: impl FnMut(&Request) -> Result<Response, FailureKind>,
 ) -> Answer {
-    let (mut exchange, mut step) = Exchange::new(gateway, call, capabilities);
+    let (mut exchange, mut step) = Exchange::new(gateway, call.clone(), capabilities);
     loop {
         match step {
-            Step::Send(request) => step = exchange.answered(answer(&request), capabilities),
+            Step::Send(request) => step = exchange.answered(gateway, answer(&request), capabilities),
             Step::Done(answer) => return answer,
         }
     }

@@ -18,6 +18,11 @@ impl Entropy {
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
+
+    /// A seed for jitter.
+    pub(crate) fn seed(&self) -> u64 {
+        self.0.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
 }
 
 impl fmt::Debug for Entropy {

@@ -30,31 +30,35 @@ pub enum Step {
 }
 
 /// A call in progress.
-#[derive(Debug)]
-pub struct Exchange<'a> {
-    gateway: &'a Gateway,
-    call: &'a ScriptCall,
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    call: ScriptCall,
     form: Form,
     /// Whether an earlier form of the call was sent. Redis did not run it, but may run a copy of it
     /// once it knows the script.
     has_left: bool,
 }
 
-impl<'a> Exchange<'a> {
+impl Exchange {
     /// Starts a call: returns the first request, or a refusal if the dialect cannot express the
     /// call.
     pub fn new(
-        gateway: &'a Gateway,
-        call: &'a ScriptCall,
+        gateway: &Gateway,
+        call: ScriptCall,
         capabilities: &GatewayCapabilities,
     ) -> (Self, Step) {
-        let exchange = Self { gateway, call, form: capabilities.form(gateway), has_left: false };
-        let step = if gateway.can_send(call) {
-            Step::Send(exchange.request(capabilities))
+        let exchange = Self { call, form: capabilities.form(gateway), has_left: false };
+        let step = if gateway.can_send(&exchange.call) {
+            Step::Send(exchange.request(gateway, capabilities))
         } else {
             Step::Done(Answer::Refused(Refusal::new(RefusalKind::Unsupported, "")))
         };
         (exchange, step)
+    }
+
+    /// Whether the call [may share](Gateway::may_share) a request with other calls.
+    pub fn may_share(&self, gateway: &Gateway) -> bool {
+        gateway.may_share(&self.call)
     }
 
     /// Continues with the outcome of the last request.
@@ -62,6 +66,7 @@ impl<'a> Exchange<'a> {
     /// Ends after at most three requests: each is in a form that was not sent before.
     pub fn answered(
         &mut self,
+        gateway: &Gateway,
         result: Result<Response, FailureKind>,
         capabilities: &mut GatewayCapabilities,
     ) -> Step {
@@ -75,7 +80,7 @@ impl<'a> Exchange<'a> {
         capabilities.note(&response);
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
-        match self.gateway.decode(self.call, self.form, &response) {
+        match gateway.decode(&self.call, self.form, &response) {
             // An earlier response came from a gateway, so this page or error has replaced a
             // gateway's response.
             decoded if self.has_left && decoded.denies_gateway() => Step::Done(garbled),
@@ -85,19 +90,19 @@ impl<'a> Exchange<'a> {
                 Step::Done(reply.map_or(garbled, with))
             }
             Decoded::UnknownHash if !self.form.whole => {
-                self.again(Form { whole: true, ..self.form }, capabilities)
+                self.again(Form { whole: true, ..self.form }, gateway, capabilities)
             }
             // The request contained no hash.
             Decoded::UnknownHash => Step::Done(garbled),
             Decoded::HashesRefused(_) if !self.form.whole => {
                 capabilities.refuses_hashes();
-                self.again(Form { whole: true, ..self.form }, capabilities)
+                self.again(Form { whole: true, ..self.form }, gateway, capabilities)
             }
             Decoded::KeyLockingRefused(_)
-                if self.form.key_locking && self.gateway.may_drop_key_locking() =>
+                if self.form.key_locking && gateway.may_drop_key_locking() =>
             {
                 capabilities.refuses_key_locking();
-                self.again(Form { key_locking: false, ..self.form }, capabilities)
+                self.again(Form { key_locking: false, ..self.form }, gateway, capabilities)
             }
             // The project's own scripts compile, so the error is in the caller's.
             Decoded::CompileError(_, diagnostic) if self.call.is_callers() => {
@@ -114,12 +119,17 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    fn again(&mut self, form: Form, capabilities: &GatewayCapabilities) -> Step {
+    fn again(
+        &mut self,
+        form: Form,
+        gateway: &Gateway,
+        capabilities: &GatewayCapabilities,
+    ) -> Step {
         (self.form, self.has_left) = (form, true);
-        Step::Send(self.request(capabilities))
+        Step::Send(self.request(gateway, capabilities))
     }
 
-    fn request(&self, capabilities: &GatewayCapabilities) -> Request {
-        self.gateway.encode(self.call, self.form, capabilities.sync_token())
+    fn request(&self, gateway: &Gateway, capabilities: &GatewayCapabilities) -> Request {
+        gateway.encode(&self.call, self.form, capabilities.sync_token())
     }
 }

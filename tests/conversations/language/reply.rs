@@ -50,9 +50,9 @@ impl Call {
     pub(crate) fn refuse(&self, error: &str) -> Input {
         let gateway = Gateway::upstash("https://gateway.invalid", "token").unwrap();
         let mut capabilities = GatewayCapabilities::default();
-        let (mut exchange, _) = Exchange::new(&gateway, &self.script, &capabilities);
+        let (mut exchange, _) = Exchange::new(&gateway, self.script.clone(), &capabilities);
         let body = format!("{{\"error\":\"{error}\"}}").into_bytes();
-        match exchange.answered(Ok(Response::new(400, body)), &mut capabilities) {
+        match exchange.answered(&gateway, Ok(Response::new(400, body)), &mut capabilities) {
             Step::Done(Answer::Refused(refusal)) => self.refused(refusal),
             other => panic!("`{error}` is not a refusal: {other:?}"),
         }

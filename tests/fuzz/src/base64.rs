@@ -36,7 +36,7 @@ fn password(text: &str) {
     };
     assert!(fits || told.is_empty(), "{text:?} is accepted");
     let Step::Send(request) =
-        Exchange::new(&gateway, &inspect(1), &GatewayCapabilities::default()).1
+        Exchange::new(&gateway, inspect(1), &GatewayCapabilities::default()).1
     else {
         panic!("nothing is sent")
     };

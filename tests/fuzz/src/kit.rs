@@ -102,14 +102,14 @@ pub(crate) fn converse(
     mut sees: impl FnMut(&Request),
 ) -> (Answer, usize) {
     let mut capabilities = GatewayCapabilities::default();
-    let (mut exchange, mut step) = Exchange::new(gateway, call, &capabilities);
+    let (mut exchange, mut step) = Exchange::new(gateway, call.clone(), &capabilities);
     let mut requests = 0;
     loop {
         match step {
             Step::Send(request) => {
                 sees(&request);
                 requests += 1;
-                step = exchange.answered(Ok(response.clone()), &mut capabilities);
+                step = exchange.answered(gateway, Ok(response.clone()), &mut capabilities);
             }
             Step::Done(answer) => return (answer, requests),
         }

@@ -24,7 +24,7 @@ fn several(response: &Response) {
     let calls = [inspect(254), inspect(255)];
     let mut capabilities = GatewayCapabilities::default();
     let requests =
-        calls.each_ref().map(|call| match Exchange::new(&gateway, call, &capabilities).1 {
+        calls.each_ref().map(|call| match Exchange::new(&gateway, call.clone(), &capabilities).1 {
             Step::Send(request) => request,
             Step::Done(answer) => panic!("nothing is sent: {answer:?}"),
         });

@@ -50,7 +50,7 @@ pub(crate) fn run(input: &[u8]) {
         if flags & 4 == 0 { Publish::Plain } else { Publish::Sharded },
     ));
     let question = asked(1, |request| target.inspect(request, None));
-    let Step::Send(single) = Exchange::new(&gateway, &question, &GatewayCapabilities::default()).1
+    let Step::Send(single) = Exchange::new(&gateway, question.clone(), &GatewayCapabilities::default()).1
     else {
         return;
     };
@@ -58,7 +58,7 @@ pub(crate) fn run(input: &[u8]) {
     if !webdis {
         assert_goes(&Request::several(&single, [&single].into_iter()), base, &origin, "pipeline");
         let Step::Send(waits) =
-            Exchange::new(&gateway, &replicated(1), &GatewayCapabilities::default()).1
+            Exchange::new(&gateway, replicated(1), &GatewayCapabilities::default()).1
         else {
             panic!("nothing is sent")
         };

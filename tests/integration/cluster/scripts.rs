@@ -71,11 +71,11 @@ async fn ask(env: &TestEnv, recorder: &RecordingTransport, name: &str) {
 async fn send(env: &TestEnv, recorder: &RecordingTransport, call: &ScriptCall) -> Reply {
     let (gateway, mut memory) =
         (Gateway::upstash(&env.url(), TOKEN).unwrap(), GatewayCapabilities::default());
-    let (mut exchange, mut step) = Exchange::new(&gateway, call, &memory);
+    let (mut exchange, mut step) = Exchange::new(&gateway, call.clone(), &memory);
     loop {
         match step {
             Step::Send(request) => {
-                step = exchange.answered(recorder.send(request).await, &mut memory);
+                step = exchange.answered(&gateway, recorder.send(request).await, &mut memory);
             }
             Step::Done(Answer::Reply(reply)) => return reply,
             Step::Done(other) => panic!("{other:?}"),

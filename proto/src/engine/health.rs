@@ -2,13 +2,9 @@
 
 use core::time::Duration;
 
-use std::sync::{Mutex, PoisonError};
-
 use super::NotificationMode;
-use crate::client::notice::Notice;
-use crate::transport::StreamHead;
-use edgelatch_proto::protocol::gateway::StreamStatus;
-use edgelatch_proto::time::{Instant, millis};
+use crate::protocol::gateway::StreamStatus;
+use crate::time::{Instant, millis};
 
 /// Longest rest after the first failure; each further failure doubles it, up to `REST_MAX`.
 const REST: Duration = Duration::from_secs(1);
@@ -21,42 +17,11 @@ const AGE_MAX: Duration = Duration::from_secs(50);
 /// Shortest assumed interval between signs of life, since they may be late by this.
 const BEAT_MIN: Duration = Duration::from_secs(1);
 
-/// A `Health` shared by all waiters. It notifies observers when its mode changes.
-#[derive(Debug, Default)]
-pub(super) struct SharedHealth {
-    health: Mutex<Health>,
-    changed: Notice,
-}
-
-impl SharedHealth {
-    /// Reads or changes the health.
-    pub(super) fn with<R>(&self, access: impl FnOnce(&mut Health) -> R) -> R {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = health.notification_mode;
-        let result = access(&mut health);
-        let is_changed = health.notification_mode != before;
-        drop(health);
-        if is_changed {
-            self.changed.notify();
-        }
-        result
-    }
-
-    /// Waits until the mode of the waits differs from `seen`, and returns it.
-    pub(super) async fn notification_mode(
-        &self,
-        seen: Option<NotificationMode>,
-    ) -> NotificationMode {
-        let other =
-            || self.with(|health| health.notification_mode).filter(|now| Some(*now) != seen);
-        self.changed.until(other).await
-    }
-}
-
 /// Whether and when a stream may be opened.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Health {
-    hopeless: bool,
+    /// Whether no stream is opened any more.
+    is_unsupported: bool,
     failures: u32,
     hangs: u32,
     retry_at: Option<Instant>,
@@ -70,8 +35,8 @@ pub(super) struct Health {
 
 impl Health {
     /// Whether this client opens no more streams at this gateway, for as long as the client lives.
-    pub(super) const fn is_hopeless(&self) -> bool {
-        self.hopeless
+    pub(super) const fn is_unsupported(&self) -> bool {
+        self.is_unsupported
     }
 
     /// Records that a waiter has no stream.
@@ -80,7 +45,17 @@ impl Health {
     }
 
     pub(super) fn may_open(&self, now: Instant) -> bool {
-        !self.hopeless && self.retry_at.is_none_or(|until| now.has_reached(until))
+        !self.is_unsupported && self.retry_at.is_none_or(|until| now.has_reached(until))
+    }
+
+    /// When a stream may be opened again, if it has to wait.
+    pub(super) const fn retry_at(&self) -> Option<Instant> {
+        self.retry_at
+    }
+
+    /// How waiters learn of releases; `None` before the first wait.
+    pub(super) const fn notification_mode(&self) -> Option<NotificationMode> {
+        self.notification_mode
     }
 
     /// Records that a stream is being opened; `seed` starts the jitter until the next one.
@@ -89,16 +64,21 @@ impl Health {
     }
 
     /// Records a gateway's response. Returns the time until which to keep the stream, if it is one.
-    pub(super) fn opened(&mut self, head: StreamHead, now: Instant) -> Option<Instant> {
-        match StreamStatus::of(head.code()) {
+    pub(super) fn opened(
+        &mut self,
+        status: u16,
+        retry_after: Option<Duration>,
+        now: Instant,
+    ) -> Option<Instant> {
+        match StreamStatus::of(status) {
             // Streams of many clients that were opened together do not end together.
             StreamStatus::Open => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
             StreamStatus::Unavailable => {
                 self.failed(now);
-                self.rest_at_least(head.retry_after, now);
+                self.rest_at_least(retry_after, now);
             }
             StreamStatus::Unsupported => {
-                self.hopeless = true;
+                self.is_unsupported = true;
                 self.polls();
             }
         }
@@ -127,12 +107,12 @@ impl Health {
     /// Records that the acknowledgement of a subscription has not come.
     pub(super) fn hung(&mut self, now: Instant) {
         self.hangs += 1;
-        self.hopeless |= self.hangs >= HANGS_MAX;
+        self.is_unsupported |= self.hangs >= HANGS_MAX;
         self.failed(now);
     }
 
     /// Records that a subscription is confirmed.
-    pub(super) const fn stands(&mut self) {
+    pub(super) const fn confirmed(&mut self) {
         (self.failures, self.hangs, self.retry_at) = (0, 0, None);
         self.notification_mode = Some(NotificationMode::Stream);
     }
@@ -145,7 +125,12 @@ impl Health {
     /// Whether a stream that has been silent for this time is dead: more than twice the longest
     /// interval between its gateway's signs of life. Without such an interval it is not.
     pub(super) fn is_dead(&self, silent: Duration) -> bool {
-        self.beat.is_some_and(|beat| silent > beat * 2)
+        self.silence_max().is_some_and(|most| silent > most)
+    }
+
+    /// The longest silence of a live stream, if it is known.
+    pub(super) fn silence_max(&self) -> Option<Duration> {
+        self.beat.map(|beat| beat * 2)
     }
 
     /// Returns a random time between zero and `most`.

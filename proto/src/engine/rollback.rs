@@ -4,9 +4,9 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use edgelatch_proto::name::{FencingToken, LockName};
-use edgelatch_proto::protocol::calls::Target;
-use edgelatch_proto::protocol::reply::ServerClock;
+use crate::name::{FencingToken, LockName};
+use crate::protocol::calls::Target;
+use crate::protocol::reply::ServerClock;
 
 /// Clock skew tolerated between a failed primary and its replacement. Smaller backward steps are
 /// not reported.
@@ -15,7 +15,7 @@ const APART: Duration = Duration::from_secs(1);
 const NAMES_MAX: usize = 64;
 
 /// The newest clock reading and the newest tokens of one Redis.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RollbackDetector {
     clock: Option<ServerClock>,
     /// The number of backward steps of its clock, and the size of the last one.
@@ -80,9 +80,9 @@ mod tests {
     use alloc::string::ToString as _;
 
     use super::*;
-    use edgelatch_proto::protocol::calls::LockCalls;
-    use edgelatch_proto::protocol::script::Publish;
-    use edgelatch_proto::time::Instant;
+    use crate::protocol::calls::LockCalls;
+    use crate::protocol::script::Publish;
+    use crate::time::Instant;
 
     fn at(server_ms: u64) -> ServerClock {
         ServerClock::new(server_ms, Instant::from_millis(0, 0))

@@ -1,19 +1,18 @@
 //! When a hold is renewed, and for how long.
 
-use super::{Hold, Record};
-use crate::client::plan::Term;
-use edgelatch_proto::time::Instant;
-use edgelatch_proto::timing::LeaseTime;
+use super::plan::Term;
+use crate::time::Instant;
+use crate::timing::LeaseTime;
 
 /// The renewals of a hold while it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::client) struct RenewalSchedule {
+pub(super) struct RenewalSchedule {
     /// Whether the hold is renewed, or only watched until its lease ends.
-    pub(in crate::client) renews: bool,
+    pub(super) renews: bool,
     /// The lease of each renewal.
-    pub(in crate::client) lease: LeaseTime,
+    pub(super) lease: LeaseTime,
     /// When the renewals end; `None` for not before the release.
-    pub(in crate::client) until: Option<Instant>,
+    pub(super) until: Option<Instant>,
     /// The longest lease of one request.
     lease_max: Option<LeaseTime>,
 }
@@ -26,7 +25,7 @@ impl RenewalSchedule {
     }
 
     /// Limits the lease of a renewal on demand to the longest of one request.
-    pub(in crate::client) fn limited(&self, lease: LeaseTime) -> LeaseTime {
+    pub(super) fn limited(&self, lease: LeaseTime) -> LeaseTime {
         self.lease_max.map_or(lease, |max| lease.min(max))
     }
 
@@ -43,25 +42,6 @@ impl RenewalSchedule {
         if !is_later {
             (self.renews, self.lease, self.until) = (true, limited, Some(end));
         }
-    }
-}
-
-impl Hold {
-    /// When and how the hold is renewed.
-    pub(in crate::client) fn schedule(&self) -> RenewalSchedule {
-        self.record(|record| record.schedule)
-    }
-
-    /// Has the hold renewed until `lease` after `now`, if one request cannot extend it so far.
-    pub(in crate::client) fn renew_until(&self, lease: LeaseTime, now: Instant) {
-        self.change(|record| record.schedule.extend(lease, now));
-    }
-
-    /// Waits until the hold is lost, its release has begun, or it is renewed otherwise than by
-    /// `schedule`.
-    pub(in crate::client) async fn over(&self, schedule: RenewalSchedule) {
-        let is_over = |record: &mut Record| record.is_over() || record.schedule != schedule;
-        self.notice.until(|| self.record(is_over).then_some(())).await;
     }
 }
 

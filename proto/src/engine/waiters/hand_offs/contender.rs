@@ -4,16 +4,18 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::{CLIENTS, Ear, LEASE_MS};
-use edgelatch_proto::machine::{
+use crate::engine::OpId;
+use crate::engine::table::Table;
+use crate::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireSpec, CallId, Entropy, Input, Machine as _, Output,
     TimeoutReason,
 };
-use edgelatch_proto::name::LockName;
-use edgelatch_proto::protocol::calls::{LockCalls, Target, WakePolicy};
-use edgelatch_proto::protocol::reply::{Reply, ServerClock};
-use edgelatch_proto::protocol::script::Publish;
-use edgelatch_proto::time::Instant;
-use edgelatch_proto::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
+use crate::name::LockName;
+use crate::protocol::calls::{LockCalls, Target, WakePolicy};
+use crate::protocol::reply::{Reply, ServerClock};
+use crate::protocol::script::Publish;
+use crate::time::Instant;
+use crate::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
 /// A call under way, and Redis' reply.
 pub(super) struct UnderWay {
@@ -102,13 +104,18 @@ impl Contender {
         wakes: fn(u32) -> WakePolicy,
     ) {
         if let Some(place) = self.place {
-            ear.waiters.waits(place, why);
+            ear.waiters.on_timeout_set(place, why);
             if why == TimeoutReason::LastTry {
                 ear.waiters.leave(place);
                 self.place = None;
             }
         } else if self.wanted && !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry) {
-            self.place = Some(ear.waiters.enter(wakes(self.wants), self.asked_at, ear.stands));
+            self.place = Some(ear.waiters.enter(
+                OpId(Table::default().insert(())),
+                wakes(self.wants),
+                self.asked_at,
+                ear.stands,
+            ));
         }
     }
 }

@@ -9,10 +9,10 @@ use core::time::Duration;
 
 use super::Waiters;
 use contender::{Contender, UnderWay};
-use edgelatch_proto::machine::{Input, Output, TimeoutReason};
-use edgelatch_proto::protocol::calls::{Message, WakePolicy};
-use edgelatch_proto::protocol::reply::{Code, Reply};
-use edgelatch_proto::time::Instant;
+use crate::machine::{ContentionEstimator, Input, Output, TimeoutReason};
+use crate::protocol::calls::{Message, WakePolicy};
+use crate::protocol::reply::{Code, Reply};
+use crate::time::Instant;
 
 const CLIENTS: usize = 2;
 const WAITERS: usize = 5;
@@ -23,6 +23,7 @@ const LEASE_MS: u64 = 60_000;
 #[derive(Default)]
 struct Ear {
     waiters: Waiters,
+    contention: ContentionEstimator,
     stands: Option<Instant>,
     /// Messages that were published and have not arrived yet.
     coming: VecDeque<Message>,
@@ -30,7 +31,7 @@ struct Ear {
 
 impl Ear {
     fn has_news(&self, place: u64) -> bool {
-        self.waiters.list.iter().any(|waiter| waiter.place == place && waiter.news.is_some())
+        self.waiters.list.iter().any(|waiter| waiter.place == place && waiter.event.is_some())
     }
 }
 
@@ -92,7 +93,7 @@ impl World {
             match contender.machine.poll(self.now) {
                 Output::Call { call, script, .. } => {
                     if let Some(place) = contender.place {
-                        ear.waiters.asks(place);
+                        ear.waiters.on_sent(place);
                     }
                     let announces =
                         script.args().get(11).is_some_and(|channel| !channel.is_empty());
@@ -109,7 +110,7 @@ impl World {
                 Output::Done(is_served) => {
                     if let Some(place) = contender.place.take() {
                         if is_served {
-                            ear.waiters.tried(place, false);
+                            ear.waiters.retry_ended(place, false);
                         }
                         ear.waiters.leave(place);
                     }
@@ -209,12 +210,15 @@ impl World {
                 let count = self.random.usize(1..=ear.coming.len());
                 ear.coming
                     .drain(..count)
-                    .for_each(|message| ear.waiters.message(message, self.now));
+                    .for_each(|message| ear.waiters.on_message(message, &mut ear.contention, self.now));
             }
             Step::Polled(who) => {
                 let Contender { client, place, .. } = self.contenders[who];
-                let news = place.and_then(|place| self.ears[client].waiters.news(place));
-                self.tells(who, news.unwrap());
+                let news = place.and_then(|place| {
+                    let ear = &mut self.ears[client];
+                    ear.waiters.take_input(place, ear.contention.within())
+                });
+                self.tells(who, news.unwrap().1);
             }
             Step::WakePolicy(who) => {
                 let (until, _) = self.contenders[who].waits.unwrap();
@@ -230,12 +234,12 @@ impl World {
                 let ear = &mut self.ears[client];
                 ear.stands = if ear.stands.is_none() { Some(self.now) } else { None };
                 match ear.stands {
-                    Some(_) => ear.waiters.listen(),
+                    Some(_) => ear.waiters.on_subscribed(),
                     None => {
                         ear.coming.clear();
                         // A stream that is reopened at the end of its time notifies no waiter.
                         if self.random.bool() {
-                            ear.waiters.grow_deaf();
+                            ear.waiters.on_unsubscribed();
                         }
                     }
                 }

@@ -1,0 +1,342 @@
+//! Acquisitions of locks of any kind, and of the turn of an owner.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::hold::{Hold, Part};
+use super::operation::{Outcome, Task};
+use super::owner::Entered;
+use super::plan::{Rule, Share, Terms};
+use super::runner::Runner;
+use super::spec::targets;
+use super::{Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle};
+use crate::error::{AcquireError, FailureKind};
+use crate::machine::{
+    Acquire, AcquireAll, AcquireQuorum, AllTargets, Grant, Input, MultiGrant, OneTarget, QuorumNodes,
+    TimeoutReason, wait_over,
+};
+use crate::protocol::calls::Target;
+use crate::time::Instant;
+
+/// The longest time for which granted members are kept while another member is busy: the lesser of
+/// this and a quarter of the lease.
+const KEPT_MAX: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub(super) struct Acquisition {
+    lock: Arc<LockSpec>,
+    terms: Terms,
+    owner: Option<OwnerHandle>,
+    wait_over: Option<Instant>,
+    /// Whether it has its owner's turn.
+    has_turn: bool,
+    /// The owner's hold of the write side, if this acquisition is for the read side.
+    writer: Option<HoldId>,
+    /// What the machine acquires, part by part.
+    targets: Vec<(EndpointId, Target)>,
+    /// Whether the members of each slot of a cluster form a part of their own.
+    by_slot: bool,
+}
+
+impl Acquisition {
+    pub(super) fn new(
+        lock: Arc<LockSpec>,
+        terms: Terms,
+        owner: Option<OwnerHandle>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            lock,
+            terms,
+            owner,
+            wait_over: wait_over(terms.wait, now),
+            has_turn: false,
+            writer: None,
+            targets: Vec::new(),
+            by_slot: false,
+        }
+    }
+}
+
+impl Engine {
+    fn acquisition(&mut self, op: OpId) -> Option<&mut Acquisition> {
+        match &mut self.ops.get_mut(op.0)?.task {
+            Task::Acquire(acquisition) => Some(acquisition),
+            _ => None,
+        }
+    }
+
+    /// Begins an acquisition, or lets it wait for another one of its owner.
+    pub(super) fn begin_acquisition(&mut self, op: OpId, cx: &mut Context<'_>) {
+        let Some(acquisition) = self.acquisition(op) else { return };
+        let (lock, wait_over) = (Arc::clone(&acquisition.lock), acquisition.wait_over);
+        let Some(handle) = acquisition.owner else { return self.begin_machine(op, cx) };
+        let Some(owner) = self.owners.get_mut(handle.0) else { return self.begin_machine(op, cx) };
+        match owner.enter(&lock.key, lock.reenters, &mut self.holds, cx.now) {
+            Entered::Shared(hold) => {
+                self.finish_or_discard(op, Outcome::Acquired(Ok(hold)), cx);
+            }
+            Entered::Never(error) => {
+                self.finish_or_discard(op, Outcome::Acquired(Err(error)), cx);
+            }
+            Entered::Busy => {
+                owner.waiting.push(op);
+                let deadline = wait_over.map(|until| (until, TimeoutReason::WaitOver));
+                if let Some(operation) = self.ops.get_mut(op.0) {
+                    operation.deadline = deadline;
+                }
+            }
+            Entered::Free(writer) => {
+                if let Some(acquisition) = self.acquisition(op) {
+                    let left = wait_over.map(|over| cx.now.until(over));
+                    acquisition.terms = acquisition.terms.with_wait(left);
+                    (acquisition.has_turn, acquisition.writer) = (true, writer);
+                }
+                self.begin_machine(op, cx);
+            }
+        }
+    }
+
+    /// Handles an input of an acquisition that waits for another one of its owner, or of a hold's
+    /// operation that waits.
+    pub(super) fn tell_waiting(&mut self, op: OpId, input: &Input, cx: &mut Context<'_>) {
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        match &operation.task {
+            Task::Acquire(acquisition) => {
+                let is_over = acquisition.wait_over.is_some_and(|over| cx.now.has_reached(over));
+                let error = match input {
+                    Input::Cancelled => AcquireError::Cancelled { held_at_most: None },
+                    Input::Timeout if is_over => AcquireError::Busy { remaining: None },
+                    _ => return,
+                };
+                let owner = acquisition.owner;
+                if let Some(owner) = owner.and_then(|owner| self.owners.get_mut(owner.0)) {
+                    owner.waiting.retain(|other| *other != op);
+                }
+                self.finish_or_discard(op, Outcome::Acquired(Err(error)), cx);
+            }
+            Task::Watch(hold) => {
+                let hold = *hold;
+                self.watch(op, hold, cx);
+            }
+            _ => {}
+        }
+    }
+
+    /// Starts the machine of an acquisition.
+    fn begin_machine(&mut self, op: OpId, cx: &mut Context<'_>) {
+        let Some(acquisition) = self.acquisition(op) else { return };
+        let Acquisition { lock, terms, writer, by_slot, .. } = acquisition.clone();
+        let Some(entropy) = cx.draw() else {
+            return self.end_acquisition(op, Err(AcquireError::NoEntropy), cx);
+        };
+        let term = lock.plan.term(terms.hold);
+        let (lease, keep_time) = (term.lease, KEPT_MAX.min(term.lease.get() / 4));
+        let (targets, runner) = match &lock.plan.rule {
+            Rule::One(Share { endpoint: to, target, pacing }) => {
+                let writer = writer.and_then(|writer| self.holds.get(writer.0)?.parts.first());
+                let target = match writer {
+                    Some(part) => target.clone().nested_in_write(part.grant.owner),
+                    None => target.clone(),
+                };
+                let Some(endpoint) = self.endpoint_mut(*to) else { return };
+                let is_contended = endpoint.is_contended(&target, cx.now);
+                let newest = endpoint.rollback.newest(&target);
+                let one = OneTarget { target: target.clone(), pacing: *pacing, newest };
+                let spec = terms.params(one, lease, endpoint.gateway.attempt(), is_contended);
+                let machine = Acquire::new(spec, entropy, endpoint.clock(), cx.now);
+                ([(*to, target)].into(), Runner::Acquire(machine.into()))
+            }
+            Rule::All(members) => {
+                let is_cluster = |share: &Share| {
+                    self.endpoint(share.endpoint).is_some_and(|endpoint| endpoint.is_cluster)
+                };
+                let by_slot = by_slot || members.iter().any(is_cluster);
+                let parts = self.parts(members, by_slot);
+                let newest = |part: &Share| {
+                    self.endpoint(part.endpoint)?.rollback.newest(&part.target)
+                };
+                let all = AllTargets {
+                    parts: parts.iter().map(|part| part.target.clone()).collect(),
+                    keep_time,
+                    pacing: parts.iter().map(|part| part.pacing).collect(),
+                    newest: parts.iter().map(newest).collect(),
+                };
+                let targets: Vec<_> =
+                    parts.into_iter().map(|part| (part.endpoint, part.target)).collect();
+                let Some((spec, clocks)) = self.several(&targets, all, terms, term.lease, cx.now)
+                else {
+                    return;
+                };
+                if let Some(acquisition) = self.acquisition(op) {
+                    acquisition.by_slot = by_slot;
+                }
+                let machine = AcquireAll::new(spec, entropy, clocks, cx.now);
+                (targets, Runner::AcquireAll(machine.into()))
+            }
+            Rule::Majority(members) => {
+                let parts = members.iter().map(|(_, calls)| calls.clone()).collect();
+                let nodes = QuorumNodes { parts, keep_time };
+                let targets: Vec<_> = targets(members).collect();
+                let Some((spec, clocks)) = self.several(&targets, nodes, terms, term.lease, cx.now)
+                else {
+                    return;
+                };
+                let machine = AcquireQuorum::new(spec, entropy, clocks, cx.now);
+                (targets, Runner::AcquireQuorum(machine.into()))
+            }
+        };
+        let endpoints = targets.iter().map(|(endpoint, _)| *endpoint).collect();
+        if let Some(acquisition) = self.acquisition(op) {
+            acquisition.targets = targets;
+        }
+        self.run(op, runner, endpoints, cx);
+    }
+
+    /// The parameters of an acquisition of several targets, and the clocks of their gateways.
+    fn several<T>(
+        &mut self,
+        targets: &[(EndpointId, Target)],
+        all: T,
+        terms: Terms,
+        lease: crate::timing::LeaseTime,
+        now: Instant,
+    ) -> Option<(crate::machine::AcquireParams<T>, Vec<Option<crate::protocol::reply::ServerClock>>)>
+    {
+        let (first, _) = targets.first()?;
+        let attempt = self.endpoint(*first)?.gateway.attempt();
+        let is_contended = targets.iter().any(|(to, target)| {
+            self.endpoint_mut(*to).is_some_and(|endpoint| endpoint.is_contended(target, now))
+        });
+        let clock = |(to, _): &(EndpointId, Target)| self.endpoint(*to)?.clock();
+        let clocks = targets.iter().map(clock).collect();
+        Some((terms.params(all, lease, attempt, is_contended), clocks))
+    }
+
+    pub(super) fn granted(
+        &mut self,
+        op: OpId,
+        granted: Result<Grant, AcquireError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(acquisition) = self.acquisition(op) else { return };
+        let targets = core::mem::take(&mut acquisition.targets);
+        let parts = granted.map(|grant| {
+            let part = |(to, target)| Part::new(to, target, grant.clone(), true);
+            targets.into_iter().map(part).collect()
+        });
+        self.end_acquisition(op, parts.map(|parts| (parts, 1)), cx);
+    }
+
+    pub(super) fn all_granted(
+        &mut self,
+        op: OpId,
+        granted: Result<MultiGrant, AcquireError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(acquisition) = self.acquisition(op) else { return };
+        let targets = core::mem::take(&mut acquisition.targets);
+        let is_quorum = matches!(acquisition.lock.plan.rule, Rule::Majority(_));
+        match granted {
+            Ok(gathered) => {
+                let count = targets.len();
+                let quorum = if is_quorum { count / 2 + 1 } else { count };
+                let parts = targets.into_iter().zip(gathered.parts);
+                let part = |((to, target), part): (_, crate::machine::MultiGrantPart)| {
+                    Part::new(to, target, part.grant, part.counts)
+                };
+                self.end_acquisition(op, Ok((parts.map(part).collect(), quorum)), cx);
+            }
+            // Redis has executed nothing: it is a cluster, so the members of each slot form a part
+            // of their own.
+            Err(AcquireError::Refused(refusal))
+                if refusal.code() == "CROSSSLOT" && !is_quorum && !acquisition.by_slot =>
+            {
+                acquisition.by_slot = true;
+                for (to, _) in targets {
+                    if let Some(endpoint) = self.endpoint_mut(to) {
+                        endpoint.is_cluster = true;
+                    }
+                }
+                self.begin_machine(op, cx);
+            }
+            Err(error) => self.end_acquisition(op, Err(error), cx),
+        }
+    }
+
+    /// Creates the hold of an acquisition, or explains its error, and ends the owner's turn.
+    fn end_acquisition(
+        &mut self,
+        op: OpId,
+        granted: Result<(Vec<Part>, usize), AcquireError>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(acquisition) = self.acquisition(op).map(|acquisition| acquisition.clone()) else {
+            return;
+        };
+        let plan = &acquisition.lock.plan;
+        let hold = granted.and_then(|(parts, quorum)| {
+            // The nodes of a quorum have one token in common, whose clocks differ.
+            if !matches!(plan.rule, Rule::Majority(_)) {
+                for Part { endpoint, target, grant, .. } in &parts {
+                    if let Some(endpoint) = self.endpoint_mut(*endpoint) {
+                        endpoint.rollback.granted(target, grant.token);
+                    }
+                }
+            }
+            Hold::new(parts, quorum, plan.term(acquisition.terms.hold))
+        });
+        let hold = hold.map_err(|error| self.explained(&acquisition.lock, error));
+        let id = hold.map(|hold| HoldId(self.holds.insert(hold)));
+        self.end_owner_turn(&acquisition, id.as_ref().ok().copied());
+        self.finish_or_discard(op, Outcome::Acquired(id), cx);
+    }
+
+    /// Replaces an unknown outcome if nothing but web pages has come from the address: it is no
+    /// gateway, so nothing was executed there.
+    fn explained(&self, lock: &LockSpec, error: AcquireError) -> AcquireError {
+        let may_be_gateway = |id: EndpointId| {
+            self.endpoint(id).is_some_and(|endpoint| endpoint.may_be_gateway)
+        };
+        match error {
+            AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }
+                if !lock.endpoints().into_iter().any(may_be_gateway) =>
+            {
+                AcquireError::Unreachable(cause)
+            }
+            error => error,
+        }
+    }
+
+    /// Ends the turn of an owner's acquisition, if it has it.
+    pub(super) fn end_owner_turn(&mut self, acquisition: &Acquisition, id: Option<HoldId>) {
+        let Some(handle) = acquisition.owner.filter(|_| acquisition.has_turn) else { return };
+        if let (Some(writer), Some(id)) = (acquisition.writer, id) {
+            self.took_inside(writer, id);
+        }
+        if let Some(owner) = self.owners.get_mut(handle.0) {
+            owner.end(&acquisition.lock.key, id);
+            self.settled.push(handle);
+        }
+    }
+
+    fn took_inside(&mut self, writer: HoldId, reader: HoldId) {
+        let part = self.holds.get(reader.0).and_then(|hold| hold.parts.first());
+        let Some(owner) = part.map(|part| part.grant.owner) else { return };
+        let newer = self.holds.get_mut(writer.0).and_then(|hold| hold.took_inside(owner, reader));
+        if let (Some(newer), Some(reader)) = (newer, self.holds.get_mut(reader.0)) {
+            reader.raise_tokens(newer);
+        }
+    }
+
+    /// Lets the acquisitions of an owner that wait try again.
+    pub(super) fn owner_settled(&mut self, owner: OwnerHandle, cx: &mut Context<'_>) {
+        let Some(owner) = self.owners.get_mut(owner.0) else { return };
+        for op in core::mem::take(&mut owner.waiting) {
+            if self.ops.get(op.0).is_some_and(|op| !op.is_over()) {
+                self.begin_acquisition(op, cx);
+            }
+        }
+    }
+}

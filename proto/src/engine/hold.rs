@@ -1,0 +1,384 @@
+//! A hold: what its holder knows of it.
+
+use alloc::vec::Vec;
+
+use super::failures::taken_together;
+use super::plan::Term;
+use super::schedule::RenewalSchedule;
+use super::{EndpointId, HoldId, OpId};
+use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
+use crate::machine::{
+    Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
+};
+use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
+use crate::protocol::calls::Target;
+use crate::time::Instant;
+use crate::timing::LeaseTime;
+
+/// The way in which a hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseEnd {
+    /// By a release.
+    Released,
+    /// Before its release, for this reason.
+    Lost(LossReason),
+}
+
+/// The state of a hold at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Situation {
+    /// The state of its lease, as last known.
+    pub state: LeaseState,
+    /// Whether its release has begun.
+    pub released: bool,
+    /// Makes the situation differ after a renewal, even if the state is the same.
+    expires_at: Instant,
+}
+
+impl Situation {
+    /// Whether the hold is lost, or its release has begun. A stream of events ends with it.
+    pub const fn is_over(&self) -> bool {
+        self.released || matches!(self.state, LeaseState::Lost(_))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Hold {
+    /// The parts: one, or several that were acquired together.
+    pub(super) parts: Vec<Part>,
+    /// The number of counting parts that the hold needs.
+    pub(super) quorum: usize,
+    /// The lease of the hold, combined from those of its parts.
+    lease: Lease,
+    state: LeaseState,
+    pub(super) schedule: RenewalSchedule,
+    /// The number of leases that share the hold.
+    count: u32,
+    /// For a hold of the write side: the read hold that its owner has acquired inside it.
+    reader: Option<(OwnerId, HoldId)>,
+    /// The token that the release of this hold has brought for that read hold (R6).
+    handed_on: Option<FencingToken>,
+    /// For each key written through a guard: the number of the newest write under this hold, and
+    /// whether it is under way.
+    writes: Vec<(GuardKey, u64, bool)>,
+    release: ReleaseState,
+    /// The operations that wait for a change.
+    pub(super) observers: Vec<OpId>,
+    /// Whether no handle refers to it, so that it ends with its last operation.
+    pub(super) is_forgotten: bool,
+}
+
+/// A grant by one script at one gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) endpoint: EndpointId,
+    pub(super) target: Target,
+    pub(super) grant: Grant,
+    /// Whether the part counts for the hold. A part without a usable confirmation does not: it may
+    /// be held, or granted late, so it is only released.
+    pub(super) counts: bool,
+    /// The lease as last confirmed.
+    lease: Lease,
+    /// The token as last confirmed.
+    token: FencingToken,
+    /// How long delayed copies of its requests may still extend it. A request is recorded before it
+    /// is sent, since its reply may be lost.
+    pub(super) outstanding: OutstandingBound,
+}
+
+impl Part {
+    pub(super) const fn new(
+        endpoint: EndpointId,
+        target: Target,
+        grant: Grant,
+        counts: bool,
+    ) -> Self {
+        let (lease, token, outstanding) = (grant.lease, grant.token, grant.outstanding());
+        Self { endpoint, target, grant, counts, lease, token, outstanding }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ReleaseState {
+    NotYet,
+    UnderWay,
+    Over(Released),
+}
+
+/// Whether a release may begin.
+pub(super) enum ReleaseTurn {
+    /// It begins now.
+    Begins,
+    /// Another release is under way.
+    Waits,
+    /// There is nothing to release, or another release has succeeded.
+    Over(Released),
+}
+
+impl Hold {
+    /// Creates the hold of these parts. Fails if fewer than `quorum` of them count, which no
+    /// machine returns.
+    pub(super) fn new(parts: Vec<Part>, quorum: usize, term: Term) -> Result<Self, AcquireError> {
+        let counting = parts.iter().filter(|part| part.counts);
+        let Some(lease) = combined(counting.map(|part| part.grant.lease), quorum) else {
+            return Err(AcquireError::Unreachable(FailureKind::NO_ANSWER));
+        };
+        Ok(Self {
+            parts,
+            quorum,
+            lease,
+            state: LeaseState::Held,
+            schedule: RenewalSchedule::new(term, lease.sent_at()),
+            count: 1,
+            reader: None,
+            handed_on: None,
+            writes: Vec::new(),
+            release: ReleaseState::NotYet,
+            observers: Vec::new(),
+            is_forgotten: false,
+        })
+    }
+
+    /// The parts that count.
+    pub(super) fn counting(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.counts)
+    }
+
+    fn counting_mut(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.parts.iter_mut().filter(|part| part.counts)
+    }
+
+    /// The name of the hold: that of its first counting part.
+    pub(super) fn name(&self) -> Option<&LockName> {
+        self.counting().next().map(|part| part.target.name())
+    }
+
+    /// The fencing token of the hold: that of its first counting part.
+    pub(super) fn token(&self) -> Option<FencingToken> {
+        self.counting().next().map(|part| part.token)
+    }
+
+    /// The fencing token of one of the hold's names.
+    pub(super) fn token_of(&self, name: &str) -> Option<FencingToken> {
+        self.counting().find(|part| part.target.has_name(name)).map(|part| part.token)
+    }
+
+    /// The longest lease that each part may have.
+    pub(super) fn lease_max(&self) -> Option<LeaseTime> {
+        self.parts.iter().filter_map(|part| part.target.lease_max()).min()
+    }
+
+    pub(super) const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The lease as last confirmed.
+    pub(super) const fn lease(&self) -> Lease {
+        self.lease
+    }
+
+    pub(super) const fn state(&self) -> LeaseState {
+        self.state
+    }
+
+    pub(super) const fn situation(&self) -> Situation {
+        Situation {
+            state: self.state,
+            released: !matches!(self.release, ReleaseState::NotYet),
+            expires_at: self.lease.expires_at(),
+        }
+    }
+
+    /// Whether the hold is lost or its release has begun. A lost hold stays lost, and neither the
+    /// clock nor a renewal turns a release into a loss.
+    pub(super) const fn is_over(&self) -> bool {
+        matches!(self.state, LeaseState::Lost(_)) || !matches!(self.release, ReleaseState::NotYet)
+    }
+
+    /// Whether the holder can rely on it: a lease shares the hold, it is not lost, and its release
+    /// has not begun.
+    pub(super) const fn stands(&self) -> bool {
+        !self.is_over() && self.count > 0
+    }
+
+    /// How the hold ended, if it has.
+    pub(super) const fn end(&self) -> Option<LeaseEnd> {
+        match (self.state, self.release) {
+            (LeaseState::Lost(reason), _) => Some(LeaseEnd::Lost(reason)),
+            (_, ReleaseState::NotYet) => None,
+            _ => Some(LeaseEnd::Released),
+        }
+    }
+
+    /// Adds a lease if the hold still stands, and returns whether it does.
+    pub(super) fn enter(&mut self, now: Instant) -> bool {
+        self.look(now);
+        let stands = self.stands();
+        self.count += u32::from(stands);
+        stands
+    }
+
+    /// Removes a lease, and returns whether it was the last.
+    pub(super) const fn leave(&mut self) -> bool {
+        self.count = self.count.saturating_sub(1);
+        self.count == 0
+    }
+
+    /// Marks the hold as lost if its lease has run out; returns whether it was marked. Called
+    /// before the state is read, since nothing watches the lease of a hold that is not kept.
+    pub(super) fn look(&mut self, now: Instant) -> bool {
+        let runs_out = !self.is_over() && now.has_reached(self.lease.expires_at());
+        if runs_out {
+            self.state = LeaseState::Lost(LossReason::Expired);
+        }
+        runs_out
+    }
+
+    pub(super) const fn lose(&mut self, reason: LossReason) {
+        if !self.is_over() {
+            self.state = LeaseState::Lost(reason);
+        }
+    }
+
+    /// The owner of the read hold inside this write hold: the release names it to Redis.
+    pub(super) fn reader(&self) -> Option<OwnerId> {
+        self.reader.map(|(owner, _)| owner)
+    }
+
+    /// Records the read hold that the owner of this write hold has acquired inside it. If this hold
+    /// was released before that grant arrived, the grant has the token of a write that has ended:
+    /// the read hold then gets the newer token that is returned (R6 in
+    /// `proto/src/protocol/README.md`).
+    pub(super) fn took_inside(&mut self, reader: OwnerId, id: HoldId) -> Option<FencingToken> {
+        self.reader = Some((reader, id));
+        self.handed_on
+    }
+
+    /// Records the token that the reply to the release of this write hold has brought, and returns
+    /// the read hold inside, whose tokens rise to it.
+    pub(super) fn hands_on(&mut self, token: Option<FencingToken>) -> Option<HoldId> {
+        self.handed_on = token;
+        self.reader.map(|(_, reader)| reader)
+    }
+
+    /// Raises the tokens to a newer one than that of the grant. Renewals go on sending the token
+    /// that they know: Redis reports a hold as lost if they send a newer one than its latch has,
+    /// and may not have raised the latch yet.
+    pub(super) fn raise_tokens(&mut self, newer: FencingToken) {
+        for part in &mut self.parts {
+            part.token = newer.max(part.token);
+        }
+    }
+
+    /// Applies the outcomes of a renewal on demand, one for each part that counts, in their order.
+    /// A quorum of successes renews the hold.
+    pub(super) fn renewed(
+        &mut self,
+        outcomes: Vec<Result<Renewed, RequestError>>,
+    ) -> Result<(), RequestError> {
+        let (mut errors, mut count) = (Vec::new(), 0);
+        for (part, outcome) in self.counting_mut().zip(outcomes) {
+            count += 1;
+            match outcome {
+                Ok(renewed) => {
+                    part.lease = part.lease.extended_by(&renewed.lease);
+                    part.token = renewed.token.max(part.token);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if !self.is_over() && count - errors.len() >= self.quorum {
+            self.state = LeaseState::Renewed;
+            self.combine_leases();
+        }
+        let outcome = taken_together(errors, count.saturating_sub(self.quorum));
+        if matches!(outcome, Err(RequestError::Lost(_))) {
+            self.lose(LossReason::Gone);
+        }
+        outcome
+    }
+
+    /// Recomputes the lease of the hold from those of its counting parts.
+    fn combine_leases(&mut self) {
+        if let Some(lease) = combined(self.counting().map(|part| part.lease), self.quorum) {
+            self.lease = lease;
+        }
+    }
+
+    /// Exchanges state with the renewing machine: the machine adopts renewals on demand, and the
+    /// hold adopts the machine's leases, tokens and state. Returns whether the hold has changed.
+    pub(super) fn share(&mut self, keeping: &mut QuorumLease) -> bool {
+        let before = (self.lease, self.state);
+        let (is_over, count) = (self.is_over(), self.count);
+        for (part, renewal) in self.counting_mut().zip(keeping.parts_mut()) {
+            part.outstanding = part.outstanding.and(renewal.outstanding());
+            renewal.adopt(part.lease);
+            if count == 0 {
+                // All its leases were dropped, so it is renewed no more. A holder that kept only
+                // the signal is still notified of the end.
+                renewal.stop_renewing();
+            }
+            if !is_over {
+                part.lease = part.lease.extended_by(&renewal.lease());
+                // The token may have risen through a request that this machine does not know.
+                part.token = renewal.token().max(part.token);
+            }
+        }
+        if !is_over {
+            self.combine_leases();
+            self.state = keeping.state();
+        }
+        before != (self.lease, self.state)
+    }
+
+    /// Whether a release may begin now; if so, records that it has. At most one release is under
+    /// way, however many callers release the hold. If it succeeds, all of them get its result.
+    pub(super) const fn begin_release(&mut self) -> ReleaseTurn {
+        match self.release {
+            ReleaseState::UnderWay => ReleaseTurn::Waits,
+            // Other leases share the hold.
+            ReleaseState::NotYet if self.count > 0 => ReleaseTurn::Over(Released::Released),
+            ReleaseState::NotYet => {
+                self.release = ReleaseState::UnderWay;
+                ReleaseTurn::Begins
+            }
+            ReleaseState::Over(verdict) => ReleaseTurn::Over(verdict),
+        }
+    }
+
+    /// Records the result of the release under way; after `None` it may be attempted again.
+    pub(super) const fn end_release(&mut self, verdict: Option<Released>) {
+        let Some(verdict) = verdict else {
+            if matches!(self.release, ReleaseState::UnderWay) {
+                self.release = ReleaseState::NotYet;
+            }
+            return;
+        };
+        self.release = ReleaseState::Over(verdict);
+        if matches!(verdict, Released::WasLost) && !matches!(self.state, LeaseState::Lost(_)) {
+            self.state = LeaseState::Lost(LossReason::Gone);
+        }
+    }
+
+    /// Begins a write to a guarded key, and returns its number among those of this hold to this
+    /// key; `None` while another one is under way.
+    pub(super) fn begin_write(&mut self, key: &GuardKey) -> Option<u64> {
+        let place = self.writes.iter().position(|(other, ..)| other == key);
+        let place = place.unwrap_or_else(|| {
+            self.writes.push((key.clone(), 0, false));
+            self.writes.len() - 1
+        });
+        let (_, number, under_way) = self.writes.get_mut(place)?;
+        if *under_way {
+            return None;
+        }
+        (*number, *under_way) = (*number + 1, true);
+        Some(*number)
+    }
+
+    pub(super) fn end_write(&mut self, key: &GuardKey) {
+        if let Some((.., under_way)) = self.writes.iter_mut().find(|(other, ..)| other == key) {
+            *under_way = false;
+        }
+    }
+}

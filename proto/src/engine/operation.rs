@@ -1,0 +1,417 @@
+//! Operations: each runs a machine, or waits for its turn.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::acquisition::Acquisition;
+use super::runner::{MachineOutcome, Runner};
+use super::schedule::RenewalSchedule;
+use super::subscription::Listener;
+use super::{
+    Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, LockSpec, OpId, OwnerHandle, ScopeId,
+    Terms,
+};
+use crate::error::{AcquireError, FailureKind, LossReason, ReleaseError, RequestError};
+use crate::machine::{AwaitLatch, CallId, Endpoint, Input, Once, Output, Query, Released, TimeoutReason};
+use crate::name::RequestId;
+use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall, Topic};
+use crate::protocol::reply::Reply;
+use crate::protocol::script::ScriptCall;
+use crate::time::Instant;
+use crate::timing::LeaseTime;
+
+/// The outcome of an operation.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Of an acquisition.
+    Acquired(Result<HoldId, AcquireError>),
+    /// Of a wait for a latch.
+    Opened(Result<(), AcquireError>),
+    /// Of a query or of an idempotent call: the reply, and whether an attempt before the one with
+    /// the reply may have been executed.
+    Replied(Result<Reply, RequestError>, bool),
+    /// Of a renewal.
+    Renewed(Result<(), RequestError>),
+    /// Of a query whether a hold still exists.
+    IsHeld(Result<bool, RequestError>),
+    /// Of a release.
+    Released(Result<Released, ReleaseError>),
+    /// Of the renewals of a hold until its end.
+    Ended(LeaseEnd),
+    /// Of the watch over a hold.
+    Lost(LossReason),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) scope: ScopeId,
+    pub(super) task: Task,
+    /// `None` while the operation waits for its turn, and while it is being stepped.
+    pub(super) runner: Option<Runner>,
+    /// The gateways, by the endpoints of the machine.
+    pub(super) endpoints: Vec<EndpointId>,
+    calls: Vec<(usize, CallId, Key)>,
+    pub(super) listener: Option<Listener>,
+    wanted: Option<(EndpointId, Topic)>,
+    /// When the last call was sent.
+    sent_at: Instant,
+    pub(super) deadline: Option<(Instant, TimeoutReason)>,
+    /// Whether the caller no longer waits for the outcome.
+    pub(super) is_detached: bool,
+    outcome: Option<Outcome>,
+}
+
+/// What an operation is for.
+#[derive(Clone, Debug)]
+pub(super) enum Task {
+    Acquire(Acquisition),
+    AwaitLatch,
+    Request,
+    Renew { hold: HoldId, lease: Option<LeaseTime>, at: Instant },
+    QueryHold(HoldId),
+    Release(HoldId),
+    Keep { hold: HoldId, schedule: RenewalSchedule },
+    Watch(HoldId),
+}
+
+impl Operation {
+    /// Whether it has an outcome.
+    pub(super) const fn is_over(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        !self.is_over() && self.deadline.is_some_and(|(until, _)| now.has_reached(until))
+    }
+}
+
+impl Engine {
+    /// Acquires a lock, in behalf of an owner if there is one. `is_cancelled`: the caller has
+    /// cancelled it already, so that nothing is sent.
+    pub fn acquire(
+        &mut self,
+        scope: ScopeId,
+        lock: Arc<LockSpec>,
+        (terms, owner): (Terms, Option<OwnerHandle>),
+        is_cancelled: bool,
+        cx: &mut Context<'_>,
+    ) -> OpId {
+        let op = self.insert(scope, Task::Acquire(Acquisition::new(lock, terms, owner, cx.now)), cx);
+        if is_cancelled {
+            let cancelled = AcquireError::Cancelled { held_at_most: None };
+            self.finish(op, Outcome::Acquired(Err(cancelled)));
+        } else {
+            self.begin_acquisition(op, cx);
+        }
+        self.settle(cx);
+        op
+    }
+
+    /// Waits until a latch is open.
+    pub fn await_latch(
+        &mut self,
+        scope: ScopeId,
+        to: EndpointId,
+        calls: CountDownLatchCalls,
+        terms: Terms,
+        is_cancelled: bool,
+        cx: &mut Context<'_>,
+    ) -> OpId {
+        let op = self.insert(scope, Task::AwaitLatch, cx);
+        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
+        match (attempt, cx.draw()) {
+            _ if is_cancelled => {
+                let cancelled = AcquireError::Cancelled { held_at_most: None };
+                self.finish(op, Outcome::Opened(Err(cancelled)));
+            }
+            (Some(attempt), Some(entropy)) => {
+                let Terms { wait, budget, .. } = terms;
+                let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, cx.now);
+                self.run(op, Runner::AwaitLatch(machine.into()), [to].into(), cx);
+            }
+            _ => self.finish(op, Outcome::Opened(Err(AcquireError::NoEntropy))),
+        }
+        self.settle(cx);
+        op
+    }
+
+    /// Sends a query, which changes nothing or recognizes its own copies.
+    pub fn query(
+        &mut self,
+        scope: ScopeId,
+        to: EndpointId,
+        call: impl FnOnce(RequestId) -> ScriptCall,
+        cx: &mut Context<'_>,
+    ) -> OpId {
+        let op = self.insert(scope, Task::Request, cx);
+        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
+        match (attempt, cx.draw()) {
+            (Some(attempt), Some(entropy)) => {
+                let machine = Query::new(call, attempt, entropy);
+                self.run(op, Runner::Query(machine.into()), [to].into(), cx);
+            }
+            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
+        }
+        self.settle(cx);
+        op
+    }
+
+    /// Executes an idempotent call.
+    pub fn execute_once(
+        &mut self,
+        scope: ScopeId,
+        to: EndpointId,
+        call: IdempotentCall,
+        cx: &mut Context<'_>,
+    ) -> OpId {
+        let op = self.insert(scope, Task::Request, cx);
+        let known = self.endpoint(to).map(|endpoint| (endpoint.gateway.attempt(), endpoint.clock()));
+        match (known, cx.draw()) {
+            (Some((attempt, clock)), Some(entropy)) => {
+                let machine = Once::new(call, attempt, entropy, clock, cx.now);
+                self.run(op, Runner::Once(machine.into()), [to].into(), cx);
+            }
+            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
+        }
+        self.settle(cx);
+        op
+    }
+
+    /// Cancels an acquisition or a wait: it undoes what it has begun, and ends. Other operations
+    /// ignore it.
+    pub fn cancel(&mut self, op: OpId, cx: &mut Context<'_>) {
+        self.inputs.push_back((op, Input::Cancelled));
+        self.settle(cx);
+    }
+
+    /// Takes the outcome of an operation that has ended, and forgets the operation.
+    pub fn take_outcome(&mut self, op: OpId) -> Option<Outcome> {
+        self.ops.get(op.0)?.outcome.as_ref()?;
+        self.ops.remove(op.0)?.outcome
+    }
+
+    /// Whether an operation exists: it was not taken, and not removed.
+    pub fn has(&self, op: OpId) -> bool {
+        self.ops.get(op.0).is_some()
+    }
+
+    /// Whether an operation has an outcome, or does not exist.
+    pub fn is_over(&self, op: OpId) -> bool {
+        self.ops.get(op.0).is_none_or(Operation::is_over)
+    }
+
+    /// Gives up the outcome of an operation. An acquisition is undone, and its hold is released if
+    /// it was granted; a release goes on; every other operation ends at once.
+    pub fn detach(&mut self, op: OpId, cx: &mut Context<'_>) {
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        operation.is_detached = true;
+        match (operation.outcome.take(), &operation.task) {
+            (Some(outcome), _) => self.discard(op, &outcome, cx),
+            (None, Task::Acquire(_)) => self.inputs.push_back((op, Input::Cancelled)),
+            (None, Task::Release(_)) => {}
+            (None, _) => self.remove(op),
+        }
+        self.settle(cx);
+    }
+
+    /// Removes an operation at once, whatever it has begun.
+    pub fn abandon(&mut self, op: OpId, cx: &mut Context<'_>) {
+        self.remove(op);
+        self.settle(cx);
+    }
+
+    pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
+        self.wake(scope);
+        OpId(self.ops.insert(Operation {
+            scope,
+            task,
+            runner: None,
+            endpoints: Vec::new(),
+            calls: Vec::new(),
+            listener: None,
+            wanted: None,
+            sent_at: cx.now,
+            deadline: None,
+            is_detached: false,
+            outcome: None,
+        }))
+    }
+
+    /// Runs a machine for an operation.
+    pub(super) fn run(
+        &mut self,
+        op: OpId,
+        runner: Runner,
+        endpoints: Vec<EndpointId>,
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(operation) = self.ops.get_mut(op.0) {
+            operation.endpoints = endpoints;
+            operation.sent_at = cx.now;
+        }
+        self.advance(op, runner, cx);
+    }
+
+    /// Passes an input to the machine of an operation.
+    pub(super) fn tell(&mut self, op: OpId, input: Input, cx: &mut Context<'_>) {
+        let Some(operation) = self.ops.get_mut(op.0).filter(|op| !op.is_over()) else { return };
+        match operation.runner.take() {
+            Some(mut runner) => {
+                self.share(op, &mut runner);
+                runner.handle(input, cx.now);
+                self.share(op, &mut runner);
+                self.advance(op, runner, cx);
+            }
+            None => self.tell_waiting(op, &input, cx),
+        }
+    }
+
+    /// Polls the machine of an operation until it waits or ends.
+    fn advance(&mut self, op: OpId, mut runner: Runner, cx: &mut Context<'_>) {
+        loop {
+            match runner.poll(cx.now) {
+                Output::Call { call, to, script } => self.call(op, (call, to), script, cx.now),
+                Output::Subscribe { to: Endpoint(to), topic } => {
+                    self.unsubscribe(op);
+                    if let Some(operation) = self.ops.get_mut(op.0) {
+                        let to = operation.endpoints.get(to).copied();
+                        operation.wanted = to.map(|to| (to, topic));
+                    }
+                }
+                Output::Timeout { until, why } => {
+                    self.wait(op, why, cx);
+                    let Some(operation) = self.ops.get_mut(op.0) else { return };
+                    (operation.deadline, operation.runner) = (Some((until, why)), Some(runner));
+                    let scope = operation.scope;
+                    return self.wake(scope);
+                }
+                Output::Done(outcome) => {
+                    self.stop(op, outcome.is_served());
+                    return self.machine_ended(op, outcome, cx);
+                }
+            }
+        }
+    }
+
+    /// Sends a call in place of one that is under way to the same gateway.
+    fn call(
+        &mut self,
+        op: OpId,
+        (id, Endpoint(place)): (CallId, Endpoint),
+        script: ScriptCall,
+        now: Instant,
+    ) {
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        operation.sent_at = now;
+        let (scope, listener) = (operation.scope, operation.listener);
+        let (replaced, kept): (Vec<_>, _) =
+            operation.calls.iter().copied().partition(|(other, ..)| *other == place);
+        operation.calls = kept;
+        let to = operation.endpoints.get(place).copied();
+        replaced.into_iter().for_each(|(.., key)| self.drop_call(key));
+        self.change_waiters(listener, |waiters, place| waiters.on_sent(place));
+        let Some(to) = to else { return };
+        if let Some(key) = self.begin_call((op, scope), (id, to), script, now)
+            && let Some(operation) = self.ops.get_mut(op.0)
+        {
+            operation.calls.push((place, id, key));
+        }
+    }
+
+    /// Updates the subscription of an operation whose machine waits.
+    fn wait(&mut self, op: OpId, why: TimeoutReason, cx: &mut Context<'_>) {
+        let Some(operation) = self.ops.get(op.0) else { return };
+        let listener = operation.listener;
+        self.change_waiters(listener, |waiters, place| waiters.on_timeout_set(place, why));
+        if why == TimeoutReason::LastTry {
+            // A waiter with nothing left but its last attempt leaves messages to other waiters.
+            return self.unsubscribe(op);
+        }
+        if why == TimeoutReason::ReplyDue || listener.is_some() {
+            return;
+        }
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        let (scope, sent_at) = (operation.scope, operation.sent_at);
+        let Some(wanted) = operation.wanted.take() else { return };
+        let listener = self.subscribe((op, scope), &wanted, sent_at, cx);
+        if let Some(operation) = self.ops.get_mut(op.0) {
+            (operation.listener, operation.wanted) = (listener, Some(wanted));
+        }
+    }
+
+    /// Ends the calls and the subscription of an operation.
+    fn stop(&mut self, op: OpId, is_served: bool) {
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        operation.deadline = None;
+        let (calls, listener) = (core::mem::take(&mut operation.calls), operation.listener);
+        calls.into_iter().for_each(|(.., key)| self.drop_call(key));
+        // A waiter that was woken and did not acquire passes the message on when it leaves.
+        if is_served {
+            self.change_waiters(listener, |waiters, place| waiters.retry_ended(place, false));
+        }
+        self.unsubscribe(op);
+    }
+
+    fn machine_ended(&mut self, op: OpId, outcome: MachineOutcome, cx: &mut Context<'_>) {
+        match outcome {
+            MachineOutcome::Granted(granted) => self.granted(op, granted, cx),
+            MachineOutcome::AllGranted(granted) => self.all_granted(op, granted, cx),
+            MachineOutcome::Opened(opened) => self.finish_or_discard(op, Outcome::Opened(opened), cx),
+            MachineOutcome::Replied(reply, unsure) => {
+                self.finish_or_discard(op, Outcome::Replied(reply, unsure), cx);
+            }
+            MachineOutcome::Renewed(outcomes) => self.renewals_ended(op, outcomes, cx),
+            MachineOutcome::AllReplied(replies) => self.hold_queried(op, replies, cx),
+            MachineOutcome::Released(released, token) => self.released(op, released, token, cx),
+            MachineOutcome::Kept(loss) => self.keep_ended(op, loss, cx),
+        }
+    }
+
+    /// Ends an operation.
+    pub(super) fn finish_or_discard(&mut self, op: OpId, outcome: Outcome, cx: &mut Context<'_>) {
+        match self.ops.get(op.0) {
+            Some(operation) if operation.is_detached => self.discard(op, &outcome, cx),
+            _ => self.finish(op, outcome),
+        }
+    }
+
+    pub(super) fn finish(&mut self, op: OpId, outcome: Outcome) {
+        if let Some(operation) = self.ops.get_mut(op.0) {
+            operation.outcome = Some(outcome);
+            operation.deadline = None;
+            self.events.push_back(Event::Finished(op));
+        }
+    }
+
+    /// Drops an outcome that no caller waits for: a hold that nobody can release is released.
+    fn discard(&mut self, op: OpId, outcome: &Outcome, cx: &mut Context<'_>) {
+        let Some(operation) = self.ops.remove(op.0) else { return };
+        self.wake(operation.scope);
+        if let Outcome::Acquired(Ok(hold)) = outcome {
+            self.release_unclaimed(operation.scope, *hold, cx);
+        }
+    }
+
+    fn remove(&mut self, op: OpId) {
+        self.stop(op, false);
+        let Some(operation) = self.ops.remove(op.0) else { return };
+        self.wake(operation.scope);
+        match operation.task {
+            Task::Acquire(acquisition) => self.end_owner_turn(&acquisition, None),
+            Task::Release(hold) => {
+                if operation.runner.is_some()
+                    && let Some(held) = self.holds.get_mut(hold.0)
+                {
+                    held.end_release(None);
+                }
+                self.stop_observing(hold, op);
+                self.changed.push(hold);
+            }
+            Task::Keep { hold, .. } | Task::Watch(hold) => self.stop_observing(hold, op),
+            Task::AwaitLatch | Task::Request | Task::Renew { .. } | Task::QueryHold(_) => {}
+        }
+    }
+}
+
+/// The error of a request that got no reply.
+pub(super) const NO_REPLY: RequestError = RequestError::Unreachable(FailureKind::NO_ANSWER);

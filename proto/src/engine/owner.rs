@@ -1,0 +1,144 @@
+//! Re-entrance of explicit owners, counted in the client: Redis sees one hold with a count of 1.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::hold::Hold;
+use super::table::Table;
+use super::{Engine, HoldId, OpId, OwnerHandle};
+use crate::error::AcquireError;
+use crate::name::LockName;
+use crate::time::Instant;
+
+/// Identifies a hold of an owner. Kinds of locks that exclude each other under one name have the
+/// same key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerKey {
+    /// The gateway id and the lock name of each part.
+    pub(super) names: Vec<(String, LockName)>,
+    pub(super) side: Side,
+}
+
+/// The part of a name that a lock takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The whole name.
+    Whole,
+    /// The read side.
+    Read,
+    /// The write side.
+    Write,
+    /// Some values of a group, as their fields in Redis.
+    Values(Vec<String>),
+}
+
+impl OwnerKey {
+    /// The key of the other side of a read-write lock; `None` for other kinds.
+    fn other_side(&self) -> Option<Self> {
+        let side = match self.side {
+            Side::Read => Side::Write,
+            Side::Write => Side::Read,
+            Side::Whole | Side::Values(_) => return None,
+        };
+        Some(Self { names: self.names.clone(), side })
+    }
+}
+
+/// The holds of one owner.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Owner {
+    /// Searched linearly with each acquisition: an owner has few holds.
+    by_key: Vec<(OwnerKey, Entry)>,
+    /// The acquisitions that wait for another acquisition of this owner.
+    pub(super) waiting: Vec<OpId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    /// An acquisition is in progress; other acquisitions of this owner wait for its result.
+    Acquiring,
+    /// A hold, which may have ended.
+    Held(HoldId),
+}
+
+/// What an acquisition of an owner begins with.
+pub(super) enum Entered {
+    /// The owner already has a hold; its count was raised by one.
+    Shared(HoldId),
+    /// This acquisition has the turn to acquire the lock. With it, the owner's hold of the write
+    /// side, if this acquisition is for the read side.
+    Free(Option<HoldId>),
+    /// Another acquisition of the same owner is in progress.
+    Busy,
+    /// The acquisition cannot succeed while the owner's present hold lasts.
+    Never(AcquireError),
+}
+
+impl Owner {
+    pub(super) fn enter(
+        &mut self,
+        key: &OwnerKey,
+        reenters: bool,
+        holds: &mut Table<Hold>,
+        now: Instant,
+    ) -> Entered {
+        // Removes the entries of holds that have been dropped.
+        self.by_key.retain(
+            |(_, entry)| !matches!(entry, Entry::Held(hold) if holds.get(hold.0).is_none()),
+        );
+        match self.find(key) {
+            Some(Entry::Acquiring) => return Entered::Busy,
+            Some(Entry::Held(id)) => {
+                if let Some(hold) = holds.get_mut(id.0).filter(|hold| hold.stands()) {
+                    if !reenters {
+                        return Entered::Never(AcquireError::HeldAlready);
+                    }
+                    if hold.enter(now) {
+                        return Entered::Shared(id);
+                    }
+                }
+            }
+            None => {}
+        }
+        let beside = key.other_side().and_then(|other| self.standing(&other, holds));
+        if key.side == Side::Write && beside.is_some() {
+            return Entered::Never(AcquireError::SelfDeadlock);
+        }
+        self.put(key, Some(Entry::Acquiring));
+        Entered::Free(beside)
+    }
+
+    /// Ends the turn of the acquisition of this key.
+    pub(super) fn end(&mut self, key: &OwnerKey, hold: Option<HoldId>) {
+        self.put(key, hold.map(Entry::Held));
+    }
+
+    /// The hold under `key`, if it has not ended.
+    fn standing(&self, key: &OwnerKey, holds: &Table<Hold>) -> Option<HoldId> {
+        match self.find(key)? {
+            Entry::Held(id) => holds.get(id.0).filter(|hold| hold.stands()).map(|_| id),
+            Entry::Acquiring => None,
+        }
+    }
+
+    fn find(&self, key: &OwnerKey) -> Option<Entry> {
+        self.by_key.iter().find(|(other, _)| other == key).map(|(_, entry)| *entry)
+    }
+
+    fn put(&mut self, key: &OwnerKey, entry: Option<Entry>) {
+        self.by_key.retain(|(other, _)| other != key);
+        self.by_key.extend(entry.map(|entry| (key.clone(), entry)));
+    }
+}
+
+impl Engine {
+    /// Creates an owner without holds.
+    pub fn new_owner(&mut self) -> OwnerHandle {
+        OwnerHandle(self.owners.insert(Owner::default()))
+    }
+
+    /// Forgets an owner: its acquisitions are re-entrant no more.
+    pub fn forget_owner(&mut self, owner: OwnerHandle) {
+        self.owners.remove(owner.0);
+    }
+}

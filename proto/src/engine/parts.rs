@@ -1,0 +1,61 @@
+//! The parts of a multi-lock: members that one script can acquire, in the order that all clients
+//! share.
+
+use alloc::vec::Vec;
+
+use super::plan::Share;
+use super::{EndpointId, Engine};
+use crate::machine::Pacing;
+use crate::protocol::calls::{LockCalls, Member, Target};
+use crate::protocol::slot::slot;
+
+/// The sort key of a part: fair locks first, then gateway, slot and name.
+type Rank<'a> = (u8, &'a str, u16, &'a str);
+
+/// The contents of a part: plain or fenced locks that share a script, or one lock of another kind.
+enum Content<'a> {
+    Members(Vec<&'a Member>),
+    Other(&'a Target),
+}
+
+impl Engine {
+    /// Combines members that one script can acquire into parts, with `by_slot` for each slot of a
+    /// cluster. All clients order their parts in the same way, so that they do not deadlock: fair
+    /// locks first, then by gateway, slot and name.
+    pub(super) fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
+        let mut parts: Vec<(Rank<'_>, EndpointId, Pacing, Content<'_>)> = Vec::new();
+        for Share { endpoint, target, pacing } in members {
+            let (id, name) = (self.gateway_id(*endpoint), target.name().as_str());
+            let slot = if by_slot { slot(name) } else { 0 };
+            let (rank, content) = match target {
+                Target::Lock(calls) => {
+                    ((1, id, slot, ""), Content::Members(calls.members().collect()))
+                }
+                other => ((u8::from(!other.has_queue()), id, slot, name), Content::Other(other)),
+            };
+            match (parts.iter_mut().find(|(other, ..)| *other == rank), content) {
+                (Some((.., common, Content::Members(there))), Content::Members(more)) => {
+                    there.extend(more);
+                    if common != pacing {
+                        *common = Pacing::Jittered;
+                    }
+                }
+                (_, content) => {
+                    let at = parts.iter().position(|(other, ..)| *other > rank);
+                    parts.insert(at.unwrap_or(parts.len()), (rank, *endpoint, *pacing, content));
+                }
+            }
+        }
+        let share = |(_, endpoint, pacing, content): (_, _, _, Content<'_>)| {
+            let target = match content {
+                Content::Other(target) => target.clone(),
+                Content::Members(members) => {
+                    let publish = self.endpoint(endpoint)?.gateway.announces();
+                    Target::Lock(LockCalls::of_set(members.into_iter().cloned(), publish)?)
+                }
+            };
+            Some(Share { endpoint, target, pacing })
+        };
+        parts.into_iter().filter_map(share).collect()
+    }
+}

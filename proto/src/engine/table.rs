@@ -1,0 +1,97 @@
+//! A table whose keys are never reused.
+
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+/// The key of an entry: its index, and how often that index was used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    index: u32,
+    generation: NonZeroU32,
+}
+
+/// Entries by key. A key of a removed entry finds nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Table<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<T> {
+    generation: NonZeroU32,
+    entry: Option<T>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Table<T> {
+    pub(super) fn insert(&mut self, entry: T) -> Key {
+        if let Some(index) = self.free.pop()
+            && let Some(slot) = self.slots.get_mut(index as usize)
+        {
+            slot.entry = Some(entry);
+            return Key { index, generation: slot.generation };
+        }
+        let index = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
+        self.slots.push(Slot { generation: NonZeroU32::MIN, entry: Some(entry) });
+        Key { index, generation: NonZeroU32::MIN }
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        let slot = self.slots.get(key.index as usize)?;
+        slot.entry.as_ref().filter(|_| slot.generation == key.generation)
+    }
+
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        slot.entry.as_mut().filter(|_| slot.generation == key.generation)
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+        let slot = self.slots.get_mut(key.index as usize)?;
+        if slot.generation != key.generation {
+            return None;
+        }
+        let entry = slot.entry.take()?;
+        // An index whose generations are used up is not used again.
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            self.free.push(key.index);
+        }
+        Some(entry)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.slots.iter().enumerate().filter_map(|(index, slot)| {
+            let key = Key { index: u32::try_from(index).ok()?, generation: slot.generation };
+            Some((key, slot.entry.as_ref()?))
+        })
+    }
+
+    /// The keys of the entries that match.
+    pub(super) fn keys(&self, matches: impl Fn(&T) -> bool) -> Vec<Key> {
+        self.iter().filter(|(_, entry)| matches(entry)).map(|(key, _)| key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_removed_entry_finds_nothing_in_its_place() {
+        let mut table = Table::default();
+        let first = table.insert("first");
+        assert_eq!(table.remove(first), Some("first"));
+        let second = table.insert("second");
+        assert_eq!(table.get(first), None);
+        assert_eq!(table.remove(first), None);
+        assert_eq!(table.get(second), Some(&"second"));
+        assert_eq!(table.keys(|_| true), [second]);
+    }
+}

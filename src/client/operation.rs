@@ -1,0 +1,114 @@
+//! Awaits an operation of the engine.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::future::{pending, poll_fn};
+use core::pin::{Pin, pin};
+use core::task::Poll;
+
+use super::driver::Driver;
+use super::shared::{Shared, Wait};
+use crate::host::Host;
+use crate::transport::Transport;
+use edgelatch_proto::engine::{Context, Engine, OpId, Outcome, ScopeId};
+
+impl<T: Transport, H: Host> Shared<T, H> {
+    /// Performs an operation. Returns `None` only if the operation was removed.
+    pub(super) async fn perform(
+        self: &Arc<Self>,
+        begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
+    ) -> Option<Outcome> {
+        let operation = self.begin(begin);
+        operation.outcome(pin!(pending())).await
+    }
+
+    /// Begins an operation.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
+    ) -> Operation<T, H> {
+        let is_driven = self.spawn.is_some();
+        let (op, scope) = self.change(|engine, cx| {
+            let scope = if is_driven { ScopeId::SHARED } else { engine.new_scope() };
+            (begin(engine, scope, cx), scope)
+        });
+        Operation { shared: Arc::clone(self), op, scope, is_over: false }
+    }
+}
+
+/// An operation that was begun. If it is dropped before its outcome is taken, it is undone in the
+/// background, or abandoned if nothing runs there.
+pub(super) struct Operation<T: Transport, H: Host> {
+    shared: Arc<Shared<T, H>>,
+    op: OpId,
+    scope: ScopeId,
+    is_over: bool,
+}
+
+impl<T: Transport, H: Host> Operation<T, H> {
+    /// Waits for the outcome. When `cancel` ends, the operation is cancelled, and still awaited.
+    pub(super) async fn outcome(
+        mut self,
+        mut cancel: Pin<&mut impl Future<Output = ()>>,
+    ) -> Option<Outcome> {
+        let (op, shared) = (self.op, Arc::clone(&self.shared));
+        let is_shared = self.scope == ScopeId::SHARED;
+        let driver = || Driver::new(Arc::clone(&shared), self.scope, true);
+        let mut own = (!is_shared).then(|| Box::pin(driver().run()));
+        let mut is_cancelled = false;
+        let outcome = poll_fn(|cx| {
+            if !is_cancelled && cancel.as_mut().poll(cx).is_ready() {
+                is_cancelled = true;
+                shared.change(|engine, context| engine.cancel(op, context));
+            }
+            loop {
+                shared.keep_waker(Wait::Op(op), cx.waker());
+                if is_shared && shared.starts_driver() {
+                    if let Some(spawn) = shared.spawn {
+                        spawn(Driver::new(Arc::clone(&shared), ScopeId::SHARED, true));
+                    }
+                }
+                let outcome = shared.change(|engine, _| match engine.take_outcome(op) {
+                    None if engine.has(op) => None,
+                    outcome => Some(outcome),
+                });
+                if let Some(outcome) = outcome {
+                    return Poll::Ready(outcome);
+                }
+                let Some(driver) = &mut own else { return Poll::Pending };
+                if driver.as_mut().poll(cx).is_ready() {
+                    own = None;
+                } else if !shared.is_over(op) {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await;
+        self.is_over = true;
+        outcome
+    }
+}
+
+impl<T: Transport, H: Host> Drop for Operation<T, H> {
+    fn drop(&mut self) {
+        let Self { shared, op, scope, is_over } = self;
+        shared.forget_wakers(Wait::Op(*op));
+        let is_shared = *scope == ScopeId::SHARED;
+        if *is_over && is_shared {
+            return;
+        }
+        shared.change(|engine, cx| {
+            if is_shared {
+                engine.detach(*op, cx);
+            } else {
+                engine.abandon(*op, cx);
+                engine.close_scope(*scope, cx);
+            }
+        });
+        // What is left to undo needs a driver.
+        let has_work = is_shared && !shared.read(|engine| engine.is_idle(*scope));
+        if let Some(spawn) = shared.spawn.filter(|_| has_work && shared.starts_driver()) {
+            spawn(Driver::new(Arc::clone(shared), *scope, false));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The engine of a client, the transports and the host with which it is driven, and the tasks that
+//! wait for it.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::fmt;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use std::sync::{Mutex, PoisonError};
+
+use super::driver::Driver;
+use crate::host::Host;
+use crate::transport::Transport;
+use edgelatch_proto::engine::{Context, EndpointId, Engine, Event, HoldId, OpId, ScopeId};
+use edgelatch_proto::machine::Entropy;
+use edgelatch_proto::protocol::gateway::Gateway;
+
+/// Runs a [`Driver`] concurrently, or drops it if it cannot be run.
+///
+/// A function of the concrete client, since only a concrete client determines whether its futures
+/// are `Send`.
+pub(super) type Spawn<T, H> = fn(Driver<T, H>);
+
+/// What the clones of a client, its objects and its leases share.
+pub(super) struct Shared<T: Transport, H: Host> {
+    state: Mutex<State>,
+    pub(super) endpoints: Vec<Endpoint<T>>,
+    pub(super) host: Arc<H>,
+    /// Starts the driver of all operations; `None` if each operation drives its own I/O.
+    pub(super) spawn: Option<Spawn<T, H>>,
+    /// For an engine of several gateways: the client of each.
+    bases: Vec<Arc<Self>>,
+    /// The engines of several gateways of which this client is the first, each with the others.
+    joint: Mutex<Vec<Weak<Self>>>,
+}
+
+/// A gateway, and the transport to it.
+pub(super) struct Endpoint<T> {
+    pub(super) gateway: Gateway,
+    pub(super) transport: Arc<T>,
+}
+
+impl<T> Clone for Endpoint<T> {
+    fn clone(&self) -> Self {
+        Self { gateway: self.gateway.clone(), transport: Arc::clone(&self.transport) }
+    }
+}
+
+struct State {
+    engine: Engine,
+    wakers: BTreeMap<Wait, Vec<Waker>>,
+    is_driven: bool,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wait {
+    Op(OpId),
+    Hold(HoldId),
+    Endpoint(EndpointId),
+    Scope(ScopeId),
+}
+
+impl<T: Transport, H: Host> Shared<T, H> {
+    pub(super) fn new(
+        gateway: Gateway,
+        transport: T,
+        host: H,
+        spawn: Option<Spawn<T, H>>,
+    ) -> Arc<Self> {
+        let spawn = spawn.filter(|_| transport.streams().shared);
+        let endpoint = Endpoint { gateway, transport: Arc::new(transport) };
+        Self::of([endpoint].into(), Arc::new(host), spawn, Vec::new())
+    }
+
+    fn of(
+        endpoints: Vec<Endpoint<T>>,
+        host: Arc<H>,
+        spawn: Option<Spawn<T, H>>,
+        bases: Vec<Arc<Self>>,
+    ) -> Arc<Self> {
+        let mut engine = Engine::new();
+        for Endpoint { gateway, transport } in &endpoints {
+            engine.add_endpoint(gateway.clone(), transport.streams().max);
+        }
+        let state = State { engine, wakers: BTreeMap::new(), is_driven: false };
+        let (state, joint) = (Mutex::new(state), Mutex::default());
+        Arc::new(Self { state, endpoints, host, spawn, bases, joint })
+    }
+
+    /// The client of a gateway alone.
+    pub(super) fn base(self: &Arc<Self>, EndpointId(index): EndpointId) -> Arc<Self> {
+        Arc::clone(self.bases.get(index as usize).unwrap_or(self))
+    }
+
+    /// The client of all gateways of these clients, in their order. It is created once, so that
+    /// what it learns of the gateways is kept while one of its locks or leases exists.
+    pub(super) fn joined(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
+        let (first, others) = clients.split_first()?;
+        if others.is_empty() {
+            return Some(Arc::clone(first));
+        }
+        let mut joint = first.joint.lock().unwrap_or_else(PoisonError::into_inner);
+        joint.retain(|one| one.strong_count() > 0);
+        let is_same = |one: &Arc<Self>| {
+            one.bases.len() == clients.len()
+                && one.bases.iter().zip(clients).all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        if let Some(same) = joint.iter().filter_map(Weak::upgrade).find(is_same) {
+            return Some(same);
+        }
+        let endpoints = clients.iter().flat_map(|client| client.endpoints.iter().cloned());
+        let host = Arc::clone(&first.host);
+        let one = Self::of(endpoints.collect(), host, first.spawn, clients.to_vec());
+        joint.push(Arc::downgrade(&one));
+        Some(one)
+    }
+
+    /// Reads the engine.
+    pub(super) fn read<R>(&self, read: impl FnOnce(&Engine) -> R) -> R {
+        read(&self.state.lock().unwrap_or_else(PoisonError::into_inner).engine)
+    }
+
+    /// Whether the driver is running; if not, records that the caller starts it.
+    pub(super) fn starts_driver(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        !core::mem::replace(&mut state.is_driven, true)
+    }
+
+    /// Whether an operation has an outcome, or is gone.
+    pub(super) fn is_over(&self, op: OpId) -> bool {
+        self.read(|engine| engine.is_over(op))
+    }
+
+    /// Stores a waker for the next change.
+    pub(super) fn keep_waker(&self, wait: Wait, waker: &Waker) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.keep_waker(wait, waker);
+    }
+
+    /// Removes the wakers of an operation that ends.
+    pub(super) fn forget_wakers(&self, wait: Wait) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.wakers.remove(&wait);
+    }
+}
+
+impl<T: Transport, H: Host> Shared<T, H> {
+    /// Changes the engine, and wakes the tasks that wait for the changes.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
+        let mut entropy = || self.host.entropy().ok().map(Entropy::new);
+        let mut cx = Context { now: self.host.now(), entropy: &mut entropy };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut state.engine, &mut cx);
+        let woken = state.woken();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        result
+    }
+
+    /// Marks the driver as ended if a scope has nothing to do. Returns whether it has ended.
+    pub(super) fn ends_driver(&self, scope: ScopeId) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_idle = state.engine.is_idle(scope);
+        if is_idle && scope == ScopeId::SHARED {
+            state.is_driven = false;
+        }
+        is_idle
+    }
+
+    /// Records that a driver was dropped before its operations have ended.
+    pub(super) fn driver_dropped(&self, scope: ScopeId) {
+        if scope == ScopeId::SHARED {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).is_driven = false;
+        }
+        self.change(|engine, cx| engine.close_scope(scope, cx));
+        // Each operation that is still awaited starts a driver where its task runs.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let woken: Vec<Waker> = core::mem::take(&mut state.wakers).into_values().flatten().collect();
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until `look` returns a value; it is called at once, and again after each change.
+    pub(super) async fn until<R>(
+        &self,
+        wait: Wait,
+        mut look: impl FnMut(&mut Engine) -> Option<R>,
+    ) -> R {
+        poll_fn(|cx| {
+            // The waker is stored before `look` is called, so a change in between is not missed.
+            self.keep_waker(wait, cx.waker());
+            self.change(|engine, _| look(engine)).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+impl State {
+    fn keep_waker(&mut self, wait: Wait, waker: &Waker) {
+        let wakers = self.wakers.entry(wait).or_default();
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+    }
+
+    /// Takes the wakers of the tasks that wait for what has happened.
+    fn woken(&mut self) -> Vec<Waker> {
+        let mut woken = Vec::new();
+        while let Some(event) = self.engine.poll_event() {
+            let wait = match event {
+                Event::Finished(op) => Wait::Op(op),
+                Event::Hold(hold) => Wait::Hold(hold),
+                Event::Endpoint(endpoint) => Wait::Endpoint(endpoint),
+                Event::Scope(scope) => Wait::Scope(scope),
+            };
+            woken.extend(self.wakers.remove(&wait).unwrap_or_default());
+        }
+        woken
+    }
+}
+
+impl<T: Transport, H: Host> fmt::Debug for Shared<T, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gateways = self.endpoints.iter().map(|endpoint| &endpoint.gateway);
+        f.debug_list().entries(gateways).finish()
+    }
+}
