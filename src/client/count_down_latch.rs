@@ -124,8 +124,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         cancel: impl Future<Output = ()>,
     ) -> Result<(), AcquireError> {
         let mut cancel = pin!(cancel);
-        let is_cancelled =
-            poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
+        let is_cancelled = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
         let operation = self.client.shared().begin(|engine, scope, cx| {
             engine.await_latch(scope, ONLY, self.calls.clone(), terms, is_cancelled, cx)
         });

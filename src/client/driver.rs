@@ -43,11 +43,7 @@ impl<T: Transport, H: Host> Drop for Driver<T, H> {
 }
 
 impl<T: Transport, H: Host> Driver<T, H> {
-    pub(super) const fn new(
-        shared: Arc<Shared<T, H>>,
-        scope: ScopeId,
-        is_awaited: bool,
-    ) -> Self {
+    pub(super) const fn new(shared: Arc<Shared<T, H>>, scope: ScopeId, is_awaited: bool) -> Self {
         Self { shared, scope, is_awaited, has_ended: false }
     }
 

@@ -172,9 +172,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         if shared.read(|engine| engine.clock(ONLY)).is_none() {
             self.query_newest().await?;
         }
-        let not_after = shared.change(|engine, cx| {
-            engine.clock(ONLY).map(|clock| clock.after(HORIZON, cx.now))
-        });
+        let not_after = shared
+            .change(|engine, cx| engine.clock(ONLY).map(|clock| clock.after(HORIZON, cx.now)));
         Ok(Bound { not_after, keep: HORIZON })
     }
 
@@ -267,9 +266,7 @@ struct WriteTurn<'a, T: Transport, H: Host> {
 impl<'a, T: Transport, H: Host> WriteTurn<'a, T, H> {
     /// Waits until no other write of this hold to this key is under way.
     async fn begin(hold: &'a Hold<T, H>, key: &'a GuardKey) -> Self {
-        let begin = |engine: &mut Engine| {
-            engine.begin_write(hold.id, key)
-        };
+        let begin = |engine: &mut Engine| engine.begin_write(hold.id, key);
         let number = hold.shared.until(Wait::Hold(hold.id), begin).await;
         Self { hold, key, number }
     }

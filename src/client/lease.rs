@@ -45,9 +45,7 @@ pub(super) struct Hold<T: Transport, H: Host> {
 impl<T: Transport, H: Host> Hold<T, H> {
     /// Waits until the situation differs from `seen`, and returns it.
     pub(super) async fn news(&self, seen: Option<Situation>) -> Situation {
-        let look = |engine: &mut Engine| {
-            engine.situation(self.id).filter(|now| seen != Some(*now))
-        };
+        let look = |engine: &mut Engine| engine.situation(self.id).filter(|now| seen != Some(*now));
         self.shared.until(Wait::Hold(self.id), look).await
     }
 }
@@ -135,10 +133,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Reads the first part that counts towards the quorum.
-    pub(super) fn part<R>(
-        &self,
-        read: impl FnOnce(EndpointId, &Target, &Grant) -> R,
-    ) -> Option<R> {
+    pub(super) fn part<R>(&self, read: impl FnOnce(EndpointId, &Target, &Grant) -> R) -> Option<R> {
         self.read(|engine, id| {
             engine.hold_part(id).map(|(endpoint, target, grant)| read(endpoint, target, grant))
         })
@@ -192,7 +187,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
-            match hold.shared.perform(|engine, scope, cx| engine.watch_hold(scope, hold.id, cx)).await
+            match hold
+                .shared
+                .perform(|engine, scope, cx| engine.watch_hold(scope, hold.id, cx))
+                .await
             {
                 Some(Outcome::Lost(reason)) => reason,
                 _ => pending().await,
@@ -218,9 +216,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Renews the hold, with an error that names neither lock nor host.
     pub(crate) async fn extend(&self, lease: Option<Duration>) -> Result<(), RequestError> {
         let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
-        let begin = self.hold.shared.perform(|engine, scope, cx| {
-            engine.renew(scope, self.hold.id, lease, cx)
-        });
+        let begin = self
+            .hold
+            .shared
+            .perform(|engine, scope, cx| engine.renew(scope, self.hold.id, lease, cx));
         match begin.await {
             Some(Outcome::Renewed(renewed)) => renewed,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
@@ -238,9 +237,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Queries the hold, with an error that names neither lock nor host.
     pub(crate) async fn query_hold(&self) -> Result<bool, RequestError> {
-        let begin = self.hold.shared.perform(|engine, scope, cx| {
-            engine.query_hold(scope, self.hold.id, cx)
-        });
+        let begin = self
+            .hold
+            .shared
+            .perform(|engine, scope, cx| engine.query_hold(scope, self.hold.id, cx));
         match begin.await {
             Some(Outcome::IsHeld(is_held)) => is_held,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
@@ -263,9 +263,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
-        let begin = self.hold.shared.perform(|engine, scope, cx| {
-            engine.release(scope, self.hold.id, again, cx)
-        });
+        let begin = self
+            .hold
+            .shared
+            .perform(|engine, scope, cx| engine.release(scope, self.hold.id, again, cx));
         match begin.await {
             Some(Outcome::Released(released)) => released,
             _ => Err(ReleaseError::Unknown {

@@ -7,7 +7,7 @@ use core::future::{pending, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
 
-use super::ask::replied;
+use super::Client;
 use super::error::{Error, Kind, Object};
 use super::lease::Lease;
 use super::options::AcquireOptions;
@@ -238,11 +238,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
     /// the hold may have been ended.
     pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
-        let Share { endpoint, target, .. } = self.single()?;
-        let (to, call) = (*endpoint, target.force_release());
-        let begin = self.shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
-        let reply = replied(begin.await);
-        reply.map(|(reply, _)| reply.code == Code::Done).map_err(|kind| self.error(kind))
+        let reply = self.client().once(self.single()?.target.force_release()).await;
+        reply.map(|reply| reply.code == Code::Done).map_err(|kind| self.error(kind))
     }
 
     /// Returns the present state of the lock in Redis. `is_held` is always `false`, because a lock
@@ -251,12 +248,14 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// # Errors
     /// [`RequestError`]; `InvalidOption` if this is several locks taken as one.
     pub async fn inspect(&self) -> Result<LockState, Error<RequestError>> {
-        let Share { endpoint: to, target, .. } = self.single()?;
-        let begin = self.shared.perform(|engine, scope, cx| {
-            engine.query(scope, *to, |request| target.inspect(request, None), cx)
-        });
-        let reply = replied(begin.await);
-        reply.and_then(|(reply, _)| LockState::read(&reply)).map_err(|kind| self.error(kind))
+        let target = &self.single()?.target;
+        let reply = self.client().query(|request| target.inspect(request, None)).await;
+        reply.and_then(|reply| LockState::read(&reply)).map_err(|kind| self.error(kind))
+    }
+
+    /// The client of the lock's gateway; for several locks, that of all gateways.
+    pub(crate) fn client(&self) -> Client<T, H> {
+        Client { shared: Arc::clone(&self.shared), owner: None, redacts: self.redacts }
     }
 
     /// Returns the only member. Rejects a lock of several members: these are force-released and
@@ -273,8 +272,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
     ) -> Result<Lease<T, H>, AcquireError> {
         let mut cancel = pin!(cancel);
         let owner = self.owner.as_ref().map(|owner| owner.of(&self.shared));
-        let is_cancelled =
-            poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
+        let is_cancelled = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
         let operation = self.shared.begin(|engine, scope, cx| {
             let lock = Arc::clone(&self.spec);
             engine.acquire(scope, lock, (terms, owner), is_cancelled, cx)
@@ -288,8 +286,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
             Some(Outcome::Acquired(acquired)) => Some(acquired?),
             _ => None,
         };
-        let lease =
-            hold.and_then(|hold| Lease::new(Arc::clone(&self.shared), hold, self.redacts));
+        let lease = hold.and_then(|hold| Lease::new(Arc::clone(&self.shared), hold, self.redacts));
         lease.ok_or(AcquireError::Unreachable(FailureKind::NO_ANSWER))
     }
 }

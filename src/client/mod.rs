@@ -23,21 +23,21 @@ mod native;
 
 pub use count_down_latch::CountDownLatch;
 pub use driver::Driver;
+#[cfg(all(feature = "js", target_arch = "wasm32"))]
+pub(crate) use edgelatch_proto::engine::{HoldTime, Terms};
 pub use error::Error;
 #[cfg(all(feature = "js", target_arch = "wasm32"))]
 pub(crate) use events::Seen;
 pub use events::{ClientEvent, ClientEvents, Events};
 pub use guard::Guard;
 pub use lease::Lease;
-pub use lock::{Lock, RunError};
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
 pub(crate) use lock::first;
+pub use lock::{Lock, RunError};
+pub use multi::RedLockSettings;
 pub use objects::{ReadWriteLock, ReadWriteSettings};
 pub use options::AcquireOptions;
-#[cfg(all(feature = "js", target_arch = "wasm32"))]
-pub(crate) use edgelatch_proto::engine::{HoldTime, Terms};
 pub use permits::PermitExpirableSemaphore;
-pub use multi::RedLockSettings;
 pub use semaphore::Semaphore;
 
 pub use edgelatch_proto::engine::{LeaseEnd, NotificationMode, Situation};
@@ -90,12 +90,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`Driver::run`] run concurrently, for example with `wasm_bindgen_futures::spawn_local`, and
     /// must not block. In a Worker, where I/O belongs to the request that began it, it is never
     /// called: the client does its I/O as one from [`new`](Self::new).
-    pub fn with_driver(
-        gateway: Gateway,
-        transport: T,
-        host: H,
-        spawn: fn(Driver<T, H>),
-    ) -> Self {
+    pub fn with_driver(gateway: Gateway, transport: T, host: H, spawn: fn(Driver<T, H>)) -> Self {
         Self::make(gateway, transport, host, Some(spawn))
     }
 

@@ -149,7 +149,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     ) -> Result<Lock<T, H>, InvalidOption> {
         let calls = GroupCalls::new(LockName::parse(group)?, values, skew, self.announces())?;
         let side = Side::Values(calls.fields().to_vec());
-        let share = Share { endpoint: ONLY, target: Target::Group(calls), pacing: Pacing::Jittered };
+        let share =
+            Share { endpoint: ONLY, target: Target::Group(calls), pacing: Pacing::Jittered };
         Ok(self.one(share, None, side, true))
     }
 

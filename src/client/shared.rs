@@ -177,7 +177,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.change(|engine, cx| engine.close_scope(scope, cx));
         // Each operation that is still awaited starts a driver where its task runs.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let woken: Vec<Waker> = core::mem::take(&mut state.wakers).into_values().flatten().collect();
+        let woken: Vec<Waker> =
+            core::mem::take(&mut state.wakers).into_values().flatten().collect();
         drop(state);
         woken.into_iter().for_each(Waker::wake);
     }

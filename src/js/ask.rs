@@ -32,7 +32,7 @@ pub(super) async fn answer(
             let (client, request) = counts::request(of, what, given).map_err(error::option)?;
             let reply = match request.send {
                 counts::Send::Once(call) => client.once(call).await,
-                counts::Send::Question(ask) => client.question(client.query(ask)).await,
+                counts::Send::Question(ask) => client.query(ask).await,
             };
             reply.and_then(|reply| (request.read)(&reply)).map_err(|error| error::request(&error))
         }

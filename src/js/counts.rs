@@ -46,18 +46,18 @@ pub(super) enum Send {
 type Read = fn(&Reply) -> Result<JsValue, RequestError>;
 
 /// Returns the request for the call `what`, and the client that sends it.
-pub(super) fn request<'a>(
-    of: &'a Object,
+pub(super) fn request(
+    of: &Object,
     what: u32,
     given: &Given,
-) -> Result<(&'a Client, Request), InvalidOption> {
+) -> Result<(Client, Request), InvalidOption> {
     match of {
-        Object::Semaphore(client, calls) => Ok((client, of_semaphore(calls, what, given)?)),
-        Object::Permits(client, calls, _) => Ok((client, of_permits(calls, what, given)?)),
-        Object::Latch(client, _, calls) => Ok((client, of_latch(calls, what, given)?)),
+        Object::Semaphore(client, calls) => Ok((client.clone(), of_semaphore(calls, what, given)?)),
+        Object::Permits(client, calls, _) => Ok((client.clone(), of_permits(calls, what, given)?)),
+        Object::Latch(client, _, calls) => Ok((client.clone(), of_latch(calls, what, given)?)),
         Object::Lock(lock) => {
-            let (client, target) = lock.single()?;
-            Ok((client, of_lock(target.clone(), what)))
+            let target = lock.single()?.target.clone();
+            Ok((lock.client(), of_lock(target, what)))
         }
         _ => Err(stray()),
     }

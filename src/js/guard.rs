@@ -4,17 +4,17 @@ use alloc::string::String;
 
 use wasm_bindgen::prelude::*;
 
-use super::host::NpmHost;
 use super::make::stray;
 use super::numbers::method;
 use super::options::first;
 use super::{Given, Object, counts, error};
 use crate::client::Guard;
+use crate::host::JsHost;
 use crate::transport::HostFetch;
 use edgelatch_proto::protocol::calls::GuardedWrite;
 
 pub(super) async fn answer(
-    guard: &Guard<HostFetch, NpmHost>,
+    guard: &Guard<HostFetch, JsHost>,
     what: u32,
     lease: &Object,
     given: &Given,

@@ -9,12 +9,12 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use super::counts::as_number;
-use super::host::NpmHost;
 use super::numbers::{method, property};
 use super::options::first;
 use super::{Given, Object, error};
 use crate::client::{self, ClientEvent, LeaseEnd, NotificationMode, Seen, Situation};
 use crate::error::{InvalidOption, LossReason, RequestError};
+use crate::host::JsHost;
 use crate::transport::HostFetch;
 use edgelatch_proto::machine::{LeaseState, Released};
 use edgelatch_proto::protocol::calls::OwnScript;
@@ -46,7 +46,7 @@ extern "C" {
 
 /// A lease, and the signal that is aborted when it is lost.
 pub(super) struct Held {
-    lease: client::Lease<HostFetch, NpmHost>,
+    lease: client::Lease<HostFetch, JsHost>,
     loss: Rc<Loss>,
 }
 
@@ -76,7 +76,7 @@ impl Loss {
 impl Held {
     /// Keeps (renews or watches) the lease on the caller's event loop until it ends or is no longer
     /// referenced.
-    pub(super) fn new(lease: client::Lease<HostFetch, NpmHost>) -> Self {
+    pub(super) fn new(lease: client::Lease<HostFetch, JsHost>) -> Self {
         let kept = lease.keep();
         let loss: Rc<Loss> = Rc::default();
         let noted = Rc::clone(&loss);
@@ -89,7 +89,7 @@ impl Held {
         Self { lease, loss }
     }
 
-    pub(super) const fn lease(&self) -> &client::Lease<HostFetch, NpmHost> {
+    pub(super) const fn lease(&self) -> &client::Lease<HostFetch, JsHost> {
         &self.lease
     }
 

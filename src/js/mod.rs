@@ -10,7 +10,6 @@ mod ask;
 mod counts;
 mod error;
 mod guard;
-mod host;
 mod lease;
 mod make;
 mod numbers;
@@ -25,18 +24,18 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 
 use crate::client;
+use crate::host::JsHost;
 use crate::transport::HostFetch;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, PermitCalls, SemaphoreCalls};
 use edgelatch_proto::timing::PeerSkew;
-use host::NpmHost;
 use options::Numbers;
 
 /// A tenth of the size of the standard allocator, which is enough for few allocations.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
-type Client = client::Client<HostFetch, NpmHost>;
-type Lock = client::Lock<HostFetch, NpmHost>;
+type Client = client::Client<HostFetch, JsHost>;
+type Lock = client::Lock<HostFetch, JsHost>;
 
 /// Creates a client of the gateway that these options describe.
 #[wasm_bindgen(skip_typescript)]
@@ -48,7 +47,8 @@ pub fn connect(
 ) -> Result<Handle, JsValue> {
     let numbers = Numbers(numbers);
     let gateway = numbers.gateway(url, token).map_err(error::option)?;
-    let client = Client::new(gateway, HostFetch::new(fetch), NpmHost);
+    let spawn = |driver: client::Driver<_, _>| spawn_local(driver.run());
+    let client = Client::with_driver(gateway, HostFetch::new(fetch), JsHost, spawn);
     let redacts = numbers.flag(6, false);
     Ok(Object::Client(if redacts { client.redact_names() } else { client }).into())
 }
@@ -66,8 +66,8 @@ enum Object {
     Several(Client, Vec<Lock>),
     Semaphore(Client, SemaphoreCalls),
     Permits(Client, PermitCalls, PeerSkew),
-    Latch(Client, client::CountDownLatch<HostFetch, NpmHost>, CountDownLatchCalls),
-    Guard(client::Guard<HostFetch, NpmHost>),
+    Latch(Client, client::CountDownLatch<HostFetch, JsHost>, CountDownLatchCalls),
+    Guard(client::Guard<HostFetch, JsHost>),
     Lease(lease::Held),
     Events(lease::Events),
 }

@@ -7,9 +7,11 @@ use edgelatch::client::{Events, LeaseState, Situation};
 use edgelatch::error::LossReason;
 use futures_core::Stream;
 
+use edgelatch::host::TokioHost;
+use edgelatch::transport::Reqwest;
 use test_support::test_env::TestEnv;
 
-async fn next(events: &mut Events<Reqwest, FakeHost>) -> Option<Situation> {
+async fn next(events: &mut Events<Reqwest, TokioHost>) -> Option<Situation> {
     poll_fn(|cx| Pin::new(&mut *events).poll_next(cx)).await
 }
 

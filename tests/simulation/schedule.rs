@@ -83,10 +83,15 @@ impl Sim {
             let gateway = gateway.request_timeout(attempt).named(&format!("redis-{node}"));
             let (sim, is_gateway) = (Rc::clone(self), Rc::default());
             let transport = SimTransport { sim, host, node, is_gateway };
-            Client::with_driver(gateway, transport, handle.clone(), |driver: Driver<_, HostHandle>| {
-                let HostHandle { sim, host } = driver.host().clone();
-                sim.spawn(host, driver.run());
-            })
+            Client::with_driver(
+                gateway,
+                transport,
+                handle.clone(),
+                |driver: Driver<_, HostHandle>| {
+                    let HostHandle { sim, host } = driver.host().clone();
+                    sim.spawn(host, driver.run());
+                },
+            )
         };
         let clients = Rc::new((0..self.plan.nodes).map(client).collect::<Vec<_>>());
         let tasks = if self.plan.draws & 0xf0 == 0xf0 { 2 } else { 1 };

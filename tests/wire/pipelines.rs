@@ -69,9 +69,11 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
             requests.iter().map(verb).collect()
         } else {
             let pairs = exchanges.iter_mut().zip(answers);
-            let end = |(exchange, answer): (&mut Exchange, _)| match exchange
-                .answered(&gateway, answer, &mut capabilities)
-            {
+            let end = |(exchange, answer): (&mut Exchange, _)| match exchange.answered(
+                &gateway,
+                answer,
+                &mut capabilities,
+            ) {
                 Step::Done(end) => tell(&end),
                 Step::Send(next) => verb(&next),
             };
@@ -116,7 +118,10 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
         panic!()
     };
     for (exchange, answer) in exchanges.iter_mut().zip(answers) {
-        assert!(matches!(exchange.answered(&gateway, Ok(answer), &mut capabilities), Step::Done(_)));
+        assert!(matches!(
+            exchange.answered(&gateway, Ok(answer), &mut capabilities),
+            Step::Done(_)
+        ));
     }
     let (_, _, next) = begun(&gateway, &calls, &capabilities);
     assert_eq!(next.sync_token.as_deref(), Some("newest"));

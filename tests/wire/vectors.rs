@@ -127,7 +127,9 @@ pub(crate) fn converse(
     let (mut exchange, mut step) = Exchange::new(gateway, call.clone(), capabilities);
     loop {
         match step {
-            Step::Send(request) => step = exchange.answered(gateway, answer(&request), capabilities),
+            Step::Send(request) => {
+                step = exchange.answered(gateway, answer(&request), capabilities)
+            }
             Step::Done(answer) => return answer,
         }
     }

@@ -13,8 +13,8 @@ use super::spec::targets;
 use super::{Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle};
 use crate::error::{AcquireError, FailureKind};
 use crate::machine::{
-    Acquire, AcquireAll, AcquireQuorum, AllTargets, Grant, Input, MultiGrant, OneTarget, QuorumNodes,
-    TimeoutReason, wait_over,
+    Acquire, AcquireAll, AcquireQuorum, AllTargets, Grant, Input, MultiGrant, OneTarget,
+    QuorumNodes, TimeoutReason, wait_over,
 };
 use crate::protocol::calls::Target;
 use crate::time::Instant;
@@ -154,9 +154,8 @@ impl Engine {
                 };
                 let by_slot = by_slot || members.iter().any(is_cluster);
                 let parts = self.parts(members, by_slot);
-                let newest = |part: &Share| {
-                    self.endpoint(part.endpoint)?.rollback.newest(&part.target)
-                };
+                let newest =
+                    |part: &Share| self.endpoint(part.endpoint)?.rollback.newest(&part.target);
                 let all = AllTargets {
                     parts: parts.iter().map(|part| part.target.clone()).collect(),
                     keep_time,
@@ -296,9 +295,8 @@ impl Engine {
     /// Replaces an unknown outcome if nothing but web pages has come from the address: it is no
     /// gateway, so nothing was executed there.
     fn explained(&self, lock: &LockSpec, error: AcquireError) -> AcquireError {
-        let may_be_gateway = |id: EndpointId| {
-            self.endpoint(id).is_some_and(|endpoint| endpoint.may_be_gateway)
-        };
+        let may_be_gateway =
+            |id: EndpointId| self.endpoint(id).is_some_and(|endpoint| endpoint.may_be_gateway);
         match error {
             AcquireError::Unknown { cause: cause @ FailureKind::WebPage { .. }, .. }
                 if !lock.endpoints().into_iter().any(may_be_gateway) =>

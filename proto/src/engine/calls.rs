@@ -1,6 +1,8 @@
 //! The calls of operations: each is an exchange of up to three requests.
 
-use super::{Context, Endpoint, EndpointId, Engine, Event, Key, OpId, ScopeId, Transmit, TransmitId};
+use super::{
+    Context, Endpoint, EndpointId, Engine, Event, Key, OpId, ScopeId, Transmit, TransmitId,
+};
 use crate::error::FailureKind;
 use crate::machine::{CallId, Input};
 use crate::protocol::exchange::{Answer, Exchange, Step};
@@ -84,10 +86,8 @@ impl Engine {
     fn end_call(&mut self, key: Key, answer: Answer, now: Instant) {
         let Some(call) = self.calls.remove(key) else { return };
         let Some(endpoint) = self.endpoints.get_mut(call.endpoint.0 as usize) else { return };
-        endpoint.may_be_gateway |= !matches!(
-            answer,
-            Answer::Failed(FailureKind::NotSent | FailureKind::WebPage { .. })
-        );
+        endpoint.may_be_gateway |=
+            !matches!(answer, Answer::Failed(FailureKind::NotSent | FailureKind::WebPage { .. }));
         if let Answer::Reply(reply) = &answer {
             let clock = ServerClock::new(reply.server_ms, now);
             if endpoint.rollback.observe(clock, call.known_clock) {

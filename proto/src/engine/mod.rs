@@ -287,7 +287,8 @@ impl Engine {
     /// Whether a scope has I/O to do.
     pub fn has_transmit(&self, scope: ScopeId) -> bool {
         let is_of = |of: ScopeId| of == scope;
-        self.transmits.iter().any(|(of, _)| is_of(*of)) || self.unsent.iter().any(|(of, _)| is_of(*of))
+        self.transmits.iter().any(|(of, _)| is_of(*of))
+            || self.unsent.iter().any(|(of, _)| is_of(*of))
     }
 
     /// The next change, if there is any.

@@ -8,11 +8,13 @@ use super::runner::{MachineOutcome, Runner};
 use super::schedule::RenewalSchedule;
 use super::subscription::Listener;
 use super::{
-    Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, LockSpec, OpId, OwnerHandle, ScopeId,
-    Terms,
+    Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, LockSpec, OpId, OwnerHandle,
+    ScopeId, Terms,
 };
 use crate::error::{AcquireError, FailureKind, LossReason, ReleaseError, RequestError};
-use crate::machine::{AwaitLatch, CallId, Endpoint, Input, Once, Output, Query, Released, TimeoutReason};
+use crate::machine::{
+    AwaitLatch, CallId, Endpoint, Input, Once, Output, Query, Released, TimeoutReason,
+};
 use crate::name::RequestId;
 use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall, Topic};
 use crate::protocol::reply::Reply;
@@ -96,7 +98,8 @@ impl Engine {
         is_cancelled: bool,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let op = self.insert(scope, Task::Acquire(Acquisition::new(lock, terms, owner, cx.now)), cx);
+        let op =
+            self.insert(scope, Task::Acquire(Acquisition::new(lock, terms, owner, cx.now)), cx);
         if is_cancelled {
             let cancelled = AcquireError::Cancelled { held_at_most: None };
             self.finish(op, Outcome::Acquired(Err(cancelled)));
@@ -165,7 +168,8 @@ impl Engine {
         cx: &mut Context<'_>,
     ) -> OpId {
         let op = self.insert(scope, Task::Request, cx);
-        let known = self.endpoint(to).map(|endpoint| (endpoint.gateway.attempt(), endpoint.clock()));
+        let known =
+            self.endpoint(to).map(|endpoint| (endpoint.gateway.attempt(), endpoint.clock()));
         match (known, cx.draw()) {
             (Some((attempt, clock)), Some(entropy)) => {
                 let machine = Once::new(call, attempt, entropy, clock, cx.now);
@@ -356,7 +360,9 @@ impl Engine {
         match outcome {
             MachineOutcome::Granted(granted) => self.granted(op, granted, cx),
             MachineOutcome::AllGranted(granted) => self.all_granted(op, granted, cx),
-            MachineOutcome::Opened(opened) => self.finish_or_discard(op, Outcome::Opened(opened), cx),
+            MachineOutcome::Opened(opened) => {
+                self.finish_or_discard(op, Outcome::Opened(opened), cx)
+            }
             MachineOutcome::Replied(reply, unsure) => {
                 self.finish_or_discard(op, Outcome::Replied(reply, unsure), cx);
             }

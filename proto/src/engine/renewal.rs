@@ -199,7 +199,8 @@ impl Engine {
         outcomes: Vec<Result<Renewed, RequestError>>,
         cx: &mut Context<'_>,
     ) {
-        let Some(Task::Renew { hold: id, lease, at }) = self.ops.get(op.0).map(|op| &op.task) else {
+        let Some(Task::Renew { hold: id, lease, at }) = self.ops.get(op.0).map(|op| &op.task)
+        else {
             return;
         };
         let (id, lease, at) = (*id, *lease, *at);
@@ -408,7 +409,9 @@ impl Engine {
     /// Exchanges state with the renewals of a hold.
     pub(super) fn share(&mut self, op: OpId, runner: &mut Runner) {
         let Runner::Keep(keeping) = runner else { return };
-        let Some(Task::Keep { hold: id, .. }) = self.ops.get(op.0).map(|op| &op.task) else { return };
+        let Some(Task::Keep { hold: id, .. }) = self.ops.get(op.0).map(|op| &op.task) else {
+            return;
+        };
         let id = *id;
         if self.holds.get_mut(id.0).is_some_and(|hold| hold.share(keeping)) {
             self.changed.push(id);
@@ -417,7 +420,9 @@ impl Engine {
 
     /// Handles the end of renewals: by a loss, by a release, or by another schedule.
     pub(super) fn keep_ended(&mut self, op: OpId, loss: Option<LossReason>, cx: &mut Context<'_>) {
-        let Some(Task::Keep { hold: id, .. }) = self.ops.get(op.0).map(|op| &op.task) else { return };
+        let Some(Task::Keep { hold: id, .. }) = self.ops.get(op.0).map(|op| &op.task) else {
+            return;
+        };
         let id = *id;
         if let (Some(reason), Some(hold)) = (loss, self.holds.get_mut(id.0)) {
             hold.lose(reason);

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use crate::machine::{
-    Acquire, AcquireAll, AcquireQuorum, AwaitLatch, Grant, Input, JoinAll, Machine as _, MultiGrant,
-    Once, Output, Query, QuorumLease, ReleaseAll, Released, Renew, Renewed,
+    Acquire, AcquireAll, AcquireQuorum, AwaitLatch, Grant, Input, JoinAll, Machine as _,
+    MultiGrant, Once, Output, Query, QuorumLease, ReleaseAll, Released, Renew, Renewed,
 };
 use crate::name::FencingToken;
 use crate::protocol::reply::Reply;

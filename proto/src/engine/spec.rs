@@ -77,7 +77,11 @@ impl Engine {
         let first = ordered.first().ok_or_else(|| no("at least one lock"))?.target.clone();
         let targets = ordered.iter().map(|part| (part.endpoint, &part.target));
         let key = self.key_of(targets);
-        Ok(LockSpec { plan: Plan { first, rule: Rule::All(members), lease_max }, key, reenters: true })
+        Ok(LockSpec {
+            plan: Plan { first, rule: Rule::All(members), lease_max },
+            key,
+            reenters: true,
+        })
     }
 
     /// Creates the specification of a lock that a majority of several Redis nodes grants.
@@ -101,7 +105,8 @@ impl Engine {
             };
             members.push((endpoint, calls));
         }
-        let ids: Vec<&str> = members.iter().map(|(endpoint, _)| self.gateway_id(*endpoint)).collect();
+        let ids: Vec<&str> =
+            members.iter().map(|(endpoint, _)| self.gateway_id(*endpoint)).collect();
         let distinct =
             (0..ids.len()).all(|one| (0..one).all(|other| ids.get(one) != ids.get(other)));
         if !matches!(members.len(), 3 | 5 | 7 | 9) || !distinct {
@@ -202,10 +207,11 @@ fn shorter(one: Option<LeaseTime>, other: Option<LeaseTime>) -> Option<LeaseTime
 /// differ.
 fn clash(members: &[Share]) -> bool {
     members.iter().enumerate().any(|(at, Share { endpoint, target, .. })| {
-        members.iter().skip(at + 1).any(|Share { endpoint: other_endpoint, target: other, .. }| {
-            let both_groups = matches!((target, other), (Target::Group(_), Target::Group(_)));
-            endpoint == other_endpoint && target.name() == other.name() && !both_groups
-        })
+        members.iter().skip(at + 1).any(
+            |Share { endpoint: other_endpoint, target: other, .. }| {
+                let both_groups = matches!((target, other), (Target::Group(_), Target::Group(_)));
+                endpoint == other_endpoint && target.name() == other.name() && !both_groups
+            },
+        )
     })
 }
-

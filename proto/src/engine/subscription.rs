@@ -9,7 +9,9 @@ use core::time::Duration;
 
 use super::health::Health;
 use super::waiters::Waiters;
-use super::{Context, EndpointId, Engine, Event, Key, OpId, ScopeId, StreamId, StreamInput, Transmit};
+use super::{
+    Context, EndpointId, Engine, Event, Key, OpId, ScopeId, StreamId, StreamInput, Transmit,
+};
 use crate::machine::Entropy;
 use crate::protocol::calls::Topic;
 use crate::protocol::gateway::{StreamEvent, StreamParser};
@@ -36,10 +38,7 @@ pub(super) struct Subscription {
 #[derive(Clone, Debug)]
 enum Stream {
     Closed,
-    Opening {
-        since: Instant,
-        frames: StreamParser,
-    },
+    Opening { since: Instant, frames: StreamParser },
     Open(Open),
 }
 
@@ -191,8 +190,8 @@ impl Engine {
     pub(super) fn notify(&mut self, key: Key, cx: &mut Context<'_>) {
         while let Some(subscription) = self.subscriptions.get_mut(key) {
             let endpoint = self.endpoints.get_mut(subscription.endpoint.0 as usize);
-            let contention = endpoint
-                .and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
+            let contention =
+                endpoint.and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
             let within = contention.map_or(Duration::ZERO, |contention| contention.within());
             let Some(place) = subscription.waiters.next_event() else { return };
             if let Some((op, input)) = subscription.waiters.take_input(place, within) {
@@ -213,7 +212,9 @@ impl Engine {
     /// Opens the stream of a subscription, if it is closed and may be opened.
     fn open_stream(&mut self, key: Key, cx: &mut Context<'_>) {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
-        let Some(endpoint) = self.endpoints.get_mut(subscription.endpoint.0 as usize) else { return };
+        let Some(endpoint) = self.endpoints.get_mut(subscription.endpoint.0 as usize) else {
+            return;
+        };
         let is_closed = matches!(subscription.stream, Stream::Closed);
         if !is_closed || !endpoint.health.may_open(cx.now) {
             return;
@@ -314,13 +315,9 @@ impl Engine {
         let Some(until) = until else { return self.close_stream(key, true) };
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         subscription.stream = match mem::replace(&mut subscription.stream, Stream::Closed) {
-            Stream::Opening { since, frames } => Stream::Open(Open {
-                frames,
-                since,
-                until,
-                confirmed_at: None,
-                received_at: since,
-            }),
+            Stream::Opening { since, frames } => {
+                Stream::Open(Open { frames, since, until, confirmed_at: None, received_at: since })
+            }
             other => other,
         };
     }

@@ -144,7 +144,9 @@ impl Waiters {
             // waiter now, which passes the message on.
             TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
             TimeoutReason::Notification => {
-                if let Some(waiter) = self.get(place).filter(|waiter| waiter.retry == Retry::UnderWay) {
+                if let Some(waiter) =
+                    self.get(place).filter(|waiter| waiter.retry == Retry::UnderWay)
+                {
                     waiter.retry = Retry::Scheduled;
                 }
             }
@@ -196,7 +198,9 @@ impl Waiters {
         // Waiters that one release serves together need not spread their retries.
         let takes_turns = waiter.wakes != WakePolicy::All;
         let input = match event {
-            WaiterEvent::MustRetry | WaiterEvent::RetryForAll => Input::Subscribed { must_retry: true },
+            WaiterEvent::MustRetry | WaiterEvent::RetryForAll => {
+                Input::Subscribed { must_retry: true }
+            }
             WaiterEvent::Subscribed => Input::Subscribed { must_retry: false },
             WaiterEvent::Notified if takes_turns => Input::Notified { within },
             WaiterEvent::Notified => Input::Notified { within: Duration::ZERO },
@@ -312,7 +316,9 @@ impl Waiter {
             Some(WaiterEvent::MustRetry | WaiterEvent::RetryForAll | WaiterEvent::Notified) => true,
             // The machine will skip its retry.
             Some(WaiterEvent::AcquiredByOther(_)) => false,
-            Some(WaiterEvent::Subscribed | WaiterEvent::Unsubscribed) | None => self.retry == Retry::Scheduled,
+            Some(WaiterEvent::Subscribed | WaiterEvent::Unsubscribed) | None => {
+                self.retry == Retry::Scheduled
+            }
         };
         will && self.wakes == WakePolicy::One
     }
@@ -322,7 +328,8 @@ impl Waiter {
     fn on_grant(&mut self, lease: Option<Duration>) {
         // A waiter whose subscription was not yet confirmed must retry once: it may have missed a
         // release.
-        let must_retry = matches!(self.event, Some(WaiterEvent::MustRetry | WaiterEvent::RetryForAll));
+        let must_retry =
+            matches!(self.event, Some(WaiterEvent::MustRetry | WaiterEvent::RetryForAll));
         if self.is_called() && !must_retry {
             self.event = Some(WaiterEvent::AcquiredByOther(lease));
         }

@@ -119,12 +119,7 @@ impl Exchange {
         }
     }
 
-    fn again(
-        &mut self,
-        form: Form,
-        gateway: &Gateway,
-        capabilities: &GatewayCapabilities,
-    ) -> Step {
+    fn again(&mut self, form: Form, gateway: &Gateway, capabilities: &GatewayCapabilities) -> Step {
         (self.form, self.has_left) = (form, true);
         Step::Send(self.request(gateway, capabilities))
     }

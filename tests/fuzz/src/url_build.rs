@@ -50,7 +50,8 @@ pub(crate) fn run(input: &[u8]) {
         if flags & 4 == 0 { Publish::Plain } else { Publish::Sharded },
     ));
     let question = asked(1, |request| target.inspect(request, None));
-    let Step::Send(single) = Exchange::new(&gateway, question.clone(), &GatewayCapabilities::default()).1
+    let Step::Send(single) =
+        Exchange::new(&gateway, question.clone(), &GatewayCapabilities::default()).1
     else {
         return;
     };

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::Waiters;
-use contender::{Contender, UnderWay};
 use crate::machine::{ContentionEstimator, Input, Output, TimeoutReason};
 use crate::protocol::calls::{Message, WakePolicy};
 use crate::protocol::reply::{Code, Reply};
 use crate::time::Instant;
+use contender::{Contender, UnderWay};
 
 const CLIENTS: usize = 2;
 const WAITERS: usize = 5;
@@ -208,9 +208,9 @@ impl World {
             Step::Comes(client) => {
                 let ear = &mut self.ears[client];
                 let count = self.random.usize(1..=ear.coming.len());
-                ear.coming
-                    .drain(..count)
-                    .for_each(|message| ear.waiters.on_message(message, &mut ear.contention, self.now));
+                ear.coming.drain(..count).for_each(|message| {
+                    ear.waiters.on_message(message, &mut ear.contention, self.now)
+                });
             }
             Step::Polled(who) => {
                 let Contender { client, place, .. } = self.contenders[who];
