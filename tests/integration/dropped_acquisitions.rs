@@ -1,8 +1,10 @@
 //! Acquisitions whose future is dropped before it is ready: the client releases their grant in the
 //! background.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use edgelatch::Error;
@@ -165,8 +167,47 @@ async fn a_waiter_of_a_fair_lock_that_is_dropped_leaves_the_queue() {
     held.release().await.unwrap();
 }
 
+/// S59.
+// Slow: a Redis and a gateway for each point, and for each of five objects.
+#[tokio::test]
+async fn dropped_at_any_point_an_acquisition_leaves_no_hold() {
+    for (name, lock) in OBJECTS.into_iter().step_by(2) {
+        for polls in 0.. {
+            let env = TestEnv::new().await;
+            let client = env.client();
+            client.semaphore("permits").unwrap().try_set_permits(1, None).await.unwrap();
+            let ids = client.permit_expirable_semaphore("ids", SKEW).unwrap();
+            ids.try_set_permits(1).await.unwrap();
+            let taken = polled(polls, lock(&client).acquire_with(long())).await;
+            let is_over = taken.is_some();
+            if let Some(lease) = taken {
+                lease.unwrap().release().await.unwrap();
+            }
+            let other = rival(name, &env.client(), lock);
+            other.acquire().await.unwrap().release().await.unwrap();
+            if is_over {
+                assert!(polls > 1, "{name} is over after {polls} polls");
+                break;
+            }
+        }
+    }
+}
+
+/// Polls a future at most `polls` times, and drops it.
+async fn polled<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
+    let (mut future, mut left) = (Box::pin(future), polls);
+    poll_fn(|cx| match left.checked_sub(1) {
+        None => Poll::Ready(None),
+        Some(rest) => {
+            left = rest;
+            future.as_mut().poll(cx).map(Some)
+        }
+    })
+    .await
+}
+
 #[test]
-fn without_a_runtime_nothing_is_undone_and_nothing_panics() {
+fn an_acquisition_that_is_dropped_outside_of_a_runtime_is_undone_by_its_driver() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let env = runtime.block_on(TestEnv::new());
     let go_on = Arc::new(Notify::new());
@@ -175,7 +216,28 @@ fn without_a_runtime_nothing_is_undone_and_nothing_panics() {
     let mut acquiring: Pin<Box<dyn Future<Output = Taken>>> = Box::pin(lock.acquire_with(long()));
     runtime.block_on(drop_when_granted(&env, acquiring.as_mut()));
     drop(acquiring);
+    runtime.block_on(until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0));
+}
+
+#[test]
+fn after_its_runtime_has_shut_down_nothing_is_undone_and_nothing_panics() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let env = runtime.block_on(TestEnv::new());
+    let go_on = Arc::new(Notify::new());
+    answer_late(&env, &go_on);
+    let client = env.client();
+    let lock = client.lock("job").unwrap();
+    let mut acquiring: Pin<Box<dyn Future<Output = Taken>>> = Box::pin(lock.acquire_with(long()));
+    let own = tokio::runtime::Runtime::new().unwrap();
+    let granted =
+        async { poll_fn(|cx| Poll::Ready(acquiring.as_mut().poll(cx).is_pending())).await };
+    assert!(own.block_on(granted));
+    runtime.block_on(until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 1));
+    drop(own);
+    drop(acquiring);
     assert_eq!(runtime.block_on(env.redis.ask::<u64>(&["EXISTS", "job"])), 1);
-    let abandons = env.proxy.count("lock_release");
-    assert_eq!(abandons, 0);
+    assert_eq!(env.proxy.count("lock_release"), 0);
+    // The client works on another runtime.
+    let other = client.lock("other").unwrap();
+    runtime.block_on(async { other.acquire().await.unwrap().release().await.unwrap() });
 }

@@ -264,6 +264,11 @@ impl Engine {
         }
     }
 
+    /// Ends an acquisition that was cancelled before anything was sent.
+    pub(super) fn cancel_unsent(&mut self, op: OpId, cx: &mut Context<'_>) {
+        self.end_acquisition(op, Err(AcquireError::Cancelled { held_at_most: None }), cx);
+    }
+
     /// Creates the hold of an acquisition, or explains its error, and ends the owner's turn.
     fn end_acquisition(
         &mut self,

@@ -14,7 +14,7 @@ use crate::time::Instant;
 /// A call that an operation waits for.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    op: OpId,
+    pub(super) op: OpId,
     id: CallId,
     pub(super) scope: ScopeId,
     pub(super) endpoint: EndpointId,

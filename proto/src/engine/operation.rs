@@ -55,6 +55,8 @@ pub(super) struct Operation {
     calls: Vec<(usize, CallId, Key)>,
     pub(super) listener: Option<Listener>,
     wanted: Option<(EndpointId, Topic)>,
+    /// Whether a request of it was sent.
+    pub(super) has_sent: bool,
     /// When the last call was sent.
     sent_at: Instant,
     pub(super) deadline: Option<(Instant, TimeoutReason)>,
@@ -211,7 +213,9 @@ impl Engine {
         operation.is_detached = true;
         match (operation.outcome.take(), &operation.task) {
             (Some(outcome), _) => self.discard(op, &outcome, cx),
-            (None, Task::Acquire(_)) => self.inputs.push_back((op, Input::Cancelled)),
+            (None, Task::Acquire(_)) if operation.has_sent => {
+                self.inputs.push_back((op, Input::Cancelled));
+            }
             (None, Task::Release(_)) => {}
             (None, _) => self.remove(op),
         }
@@ -234,6 +238,7 @@ impl Engine {
             calls: Vec::new(),
             listener: None,
             wanted: None,
+            has_sent: false,
             sent_at: cx.now,
             deadline: None,
             is_detached: false,
@@ -260,6 +265,13 @@ impl Engine {
     pub(super) fn tell(&mut self, op: OpId, input: Input, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get_mut(op.0).filter(|op| !op.is_over()) else { return };
         match operation.runner.take() {
+            // Nothing has left the client, so there is nothing to undo.
+            Some(Runner::Acquire(_) | Runner::AcquireAll(_) | Runner::AcquireQuorum(_))
+                if matches!(input, Input::Cancelled) && !operation.has_sent =>
+            {
+                self.stop(op, false);
+                self.cancel_unsent(op, cx);
+            }
             Some(mut runner) => {
                 self.share(op, &mut runner);
                 runner.handle(input, cx.now);

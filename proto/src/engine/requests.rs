@@ -51,6 +51,9 @@ impl Engine {
                 if keys.len() == 1 {
                     call.request = None;
                 }
+                if let Some(operation) = self.ops.get_mut(call.op.0) {
+                    operation.has_sent = true;
+                }
             }
         }
         Some(Transmit::Send { id, to: endpoint, request })
