@@ -64,7 +64,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
         let mut requests: Vec<(TransmitId, T::Sending)> = Vec::new();
         let mut opening: Vec<(StreamId, Pin<Box<_>>)> = Vec::new();
         let mut streams: Vec<(StreamId, T::Stream)> = Vec::new();
-        let mut has_yielded = scope != ScopeId::SHARED;
+        let mut has_yielded = shared.spawn.is_none();
         loop {
             let until = shared.read(|engine| engine.poll_timeout(scope));
             let mut sleep = pin!(async {
@@ -83,6 +83,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
                         cx.waker().wake_by_ref();
                         return Poll::Pending;
                     }
+                    shared.close_to_others(scope);
                     let transmits = shared.transmits(scope);
                     let has_sent = !transmits.is_empty();
                     for transmit in transmits {

@@ -27,11 +27,11 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
     ) -> Operation<T, H> {
-        let is_driven = self.spawn.is_some();
-        let (op, scope) = self.change(|engine, cx| {
-            let scope = if is_driven { ScopeId::SHARED } else { engine.new_scope() };
-            (begin(engine, scope, cx), scope)
-        });
+        let (scope, starts_driver) = self.scope();
+        let op = self.change(|engine, cx| begin(engine, scope, cx));
+        if let Some(spawn) = self.spawn.filter(|_| starts_driver) {
+            spawn(Driver::new(Arc::clone(self), scope, true));
+        }
         Operation { shared: Arc::clone(self), op, scope, is_over: false }
     }
 }
@@ -52,9 +52,9 @@ impl<T: Transport, H: Host> Operation<T, H> {
         mut cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Outcome> {
         let (op, shared) = (self.op, Arc::clone(&self.shared));
-        let is_shared = self.scope == ScopeId::SHARED;
+        let is_own = shared.spawn.is_none();
         let driver = || Driver::new(Arc::clone(&shared), self.scope, true);
-        let mut own = (!is_shared).then(|| Box::pin(driver().run()));
+        let mut own = is_own.then(|| Box::pin(driver().run()));
         let mut is_cancelled = false;
         let outcome = poll_fn(|cx| {
             if !is_cancelled && cancel.as_mut().poll(cx).is_ready() {
@@ -63,17 +63,15 @@ impl<T: Transport, H: Host> Operation<T, H> {
             }
             loop {
                 shared.keep_waker(Wait::Op(op), cx.waker());
-                if is_shared && shared.starts_driver() {
-                    if let Some(spawn) = shared.spawn {
-                        spawn(Driver::new(Arc::clone(&shared), ScopeId::SHARED, true));
-                    }
-                }
                 let outcome = shared.change(|engine, _| match engine.take_outcome(op) {
                     None if engine.has(op) => None,
                     outcome => Some(outcome),
                 });
                 if let Some(outcome) = outcome {
                     return Poll::Ready(outcome);
+                }
+                if let Some(spawn) = shared.spawn.filter(|_| shared.starts_driver()) {
+                    spawn(Driver::new(Arc::clone(&shared), ScopeId::SHARED, true));
                 }
                 let Some(driver) = &mut own else { return Poll::Pending };
                 if driver.as_mut().poll(cx).is_ready() {
@@ -93,21 +91,21 @@ impl<T: Transport, H: Host> Drop for Operation<T, H> {
     fn drop(&mut self) {
         let Self { shared, op, scope, is_over } = self;
         shared.forget_wakers(Wait::Op(*op));
-        let is_shared = *scope == ScopeId::SHARED;
-        if *is_over && is_shared {
+        let is_own = shared.spawn.is_none();
+        if *is_over && !is_own {
             return;
         }
         shared.change(|engine, cx| {
-            if is_shared {
-                engine.detach(*op, cx);
-            } else {
+            if is_own {
                 engine.abandon(*op, cx);
                 engine.close_scope(*scope, cx);
+            } else {
+                engine.detach(*op, cx);
             }
         });
         // What is left to undo needs a driver.
-        let has_work = is_shared && !shared.read(|engine| engine.is_idle(*scope));
-        if let Some(spawn) = shared.spawn.filter(|_| has_work && shared.starts_driver()) {
+        let has_work = || !shared.read(|engine| engine.is_idle(*scope));
+        if let Some(spawn) = shared.spawn.filter(|_| has_work() && shared.starts_driver()) {
             spawn(Driver::new(Arc::clone(shared), *scope, false));
         }
     }

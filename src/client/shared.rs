@@ -27,8 +27,11 @@ pub(super) struct Shared<T: Transport, H: Host> {
     state: Mutex<State>,
     pub(super) endpoints: Vec<Endpoint<T>>,
     pub(super) host: Arc<H>,
-    /// Starts the driver of all operations; `None` if each operation drives its own I/O.
+    /// Starts a driver; `None` if each operation drives its own I/O.
     pub(super) spawn: Option<Spawn<T, H>>,
+    /// Whether one driver is for all operations. Otherwise, as in a Worker, there is one for those
+    /// that begin in one turn of the event loop: they belong to the same request.
+    has_one_driver: bool,
     /// For an engine of several gateways: the client of each.
     bases: Vec<Arc<Self>>,
     /// The engines of several gateways of which this client is the first, each with the others.
@@ -50,7 +53,10 @@ impl<T> Clone for Endpoint<T> {
 struct State {
     engine: Engine,
     wakers: BTreeMap<Wait, Vec<Waker>>,
+    /// Whether the driver of all operations is running.
     is_driven: bool,
+    /// The scope of the operations that begin in this turn of the event loop.
+    open_scope: Option<ScopeId>,
 }
 
 /// What a task waits for.
@@ -69,7 +75,6 @@ impl<T: Transport, H: Host> Shared<T, H> {
         host: H,
         spawn: Option<Spawn<T, H>>,
     ) -> Arc<Self> {
-        let spawn = spawn.filter(|_| transport.streams().shared);
         let endpoint = Endpoint { gateway, transport: Arc::new(transport) };
         Self::of([endpoint].into(), Arc::new(host), spawn, Vec::new())
     }
@@ -80,13 +85,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
         spawn: Option<Spawn<T, H>>,
         bases: Vec<Arc<Self>>,
     ) -> Arc<Self> {
+        let has_one_driver = endpoints.iter().all(|it| it.transport.streams().shared);
         let mut engine = Engine::new();
         for Endpoint { gateway, transport } in &endpoints {
             engine.add_endpoint(gateway.clone(), transport.streams().max);
         }
-        let state = State { engine, wakers: BTreeMap::new(), is_driven: false };
+        let state = State { engine, wakers: BTreeMap::new(), is_driven: false, open_scope: None };
         let (state, joint) = (Mutex::new(state), Mutex::default());
-        Arc::new(Self { state, endpoints, host, spawn, bases, joint })
+        Arc::new(Self { state, endpoints, host, spawn, has_one_driver, bases, joint })
     }
 
     /// The client of a gateway alone.
@@ -122,10 +128,16 @@ impl<T: Transport, H: Host> Shared<T, H> {
         read(&self.state.lock().unwrap_or_else(PoisonError::into_inner).engine)
     }
 
-    /// Whether the driver is running; if not, records that the caller starts it.
+    /// Whether the driver of all operations is to be started; records that it is.
     pub(super) fn starts_driver(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        !core::mem::replace(&mut state.is_driven, true)
+        self.has_one_driver && !core::mem::replace(&mut state.is_driven, true)
+    }
+
+    /// Begins no more operations in this scope.
+    pub(super) fn close_to_others(&self, scope: ScopeId) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.open_scope.take_if(|open| *open == scope);
     }
 
     /// Whether an operation has an outcome, or is gone.
@@ -147,6 +159,22 @@ impl<T: Transport, H: Host> Shared<T, H> {
 }
 
 impl<T: Transport, H: Host> Shared<T, H> {
+    /// The scope of an operation that begins now, and whether its driver is to be started.
+    pub(super) fn scope(&self) -> (ScopeId, bool) {
+        if self.spawn.is_some() && self.has_one_driver {
+            return (ScopeId::SHARED, false);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = state.open_scope {
+            return (open, false);
+        }
+        let scope = state.engine.new_scope();
+        if self.spawn.is_some() {
+            state.open_scope = Some(scope);
+        }
+        (scope, self.spawn.is_some())
+    }
+
     /// Changes the engine, and wakes the tasks that wait for the changes.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
         let mut entropy = || self.host.entropy().ok().map(Entropy::new);

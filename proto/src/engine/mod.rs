@@ -14,16 +14,20 @@
 //! [`handle_timeout`]: Engine::handle_timeout
 
 mod acquisition;
+mod begin;
 mod calls;
 mod contention;
 mod endpoint;
 mod failures;
 mod health;
 mod hold;
+mod holds;
+mod keep;
 mod operation;
 mod owner;
 mod parts;
 mod plan;
+mod release;
 mod renewal;
 mod requests;
 mod rollback;

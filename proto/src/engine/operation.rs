@@ -1,22 +1,15 @@
 //! Operations: each runs a machine, or waits for its turn.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::acquisition::Acquisition;
 use super::runner::{MachineOutcome, Runner};
 use super::schedule::RenewalSchedule;
 use super::subscription::Listener;
-use super::{
-    Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, LockSpec, OpId, OwnerHandle,
-    ScopeId, Terms,
-};
+use super::{Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, OpId, ScopeId};
 use crate::error::{AcquireError, FailureKind, LossReason, ReleaseError, RequestError};
-use crate::machine::{
-    AwaitLatch, CallId, Endpoint, Input, Once, Output, Query, Released, TimeoutReason,
-};
-use crate::name::RequestId;
-use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall, Topic};
+use crate::machine::{CallId, Endpoint, Input, Output, Released, TimeoutReason};
+use crate::protocol::calls::Topic;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
@@ -90,99 +83,6 @@ impl Operation {
 }
 
 impl Engine {
-    /// Acquires a lock, in behalf of an owner if there is one. `is_cancelled`: the caller has
-    /// cancelled it already, so that nothing is sent.
-    pub fn acquire(
-        &mut self,
-        scope: ScopeId,
-        lock: Arc<LockSpec>,
-        (terms, owner): (Terms, Option<OwnerHandle>),
-        is_cancelled: bool,
-        cx: &mut Context<'_>,
-    ) -> OpId {
-        let op =
-            self.insert(scope, Task::Acquire(Acquisition::new(lock, terms, owner, cx.now)), cx);
-        if is_cancelled {
-            let cancelled = AcquireError::Cancelled { held_at_most: None };
-            self.finish(op, Outcome::Acquired(Err(cancelled)));
-        } else {
-            self.begin_acquisition(op, cx);
-        }
-        self.settle(cx);
-        op
-    }
-
-    /// Waits until a latch is open.
-    pub fn await_latch(
-        &mut self,
-        scope: ScopeId,
-        to: EndpointId,
-        calls: CountDownLatchCalls,
-        terms: Terms,
-        is_cancelled: bool,
-        cx: &mut Context<'_>,
-    ) -> OpId {
-        let op = self.insert(scope, Task::AwaitLatch, cx);
-        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
-        match (attempt, cx.draw()) {
-            _ if is_cancelled => {
-                let cancelled = AcquireError::Cancelled { held_at_most: None };
-                self.finish(op, Outcome::Opened(Err(cancelled)));
-            }
-            (Some(attempt), Some(entropy)) => {
-                let Terms { wait, budget, .. } = terms;
-                let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, cx.now);
-                self.run(op, Runner::AwaitLatch(machine.into()), [to].into(), cx);
-            }
-            _ => self.finish(op, Outcome::Opened(Err(AcquireError::NoEntropy))),
-        }
-        self.settle(cx);
-        op
-    }
-
-    /// Sends a query, which changes nothing or recognizes its own copies.
-    pub fn query(
-        &mut self,
-        scope: ScopeId,
-        to: EndpointId,
-        call: impl FnOnce(RequestId) -> ScriptCall,
-        cx: &mut Context<'_>,
-    ) -> OpId {
-        let op = self.insert(scope, Task::Request, cx);
-        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
-        match (attempt, cx.draw()) {
-            (Some(attempt), Some(entropy)) => {
-                let machine = Query::new(call, attempt, entropy);
-                self.run(op, Runner::Query(machine.into()), [to].into(), cx);
-            }
-            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
-        }
-        self.settle(cx);
-        op
-    }
-
-    /// Executes an idempotent call.
-    pub fn execute_once(
-        &mut self,
-        scope: ScopeId,
-        to: EndpointId,
-        call: IdempotentCall,
-        cx: &mut Context<'_>,
-    ) -> OpId {
-        let op = self.insert(scope, Task::Request, cx);
-        let known =
-            self.endpoint(to).map(|endpoint| (endpoint.gateway.attempt(), endpoint.clock()));
-        match (known, cx.draw()) {
-            (Some((attempt, clock)), Some(entropy)) => {
-                let machine = Once::new(call, attempt, entropy, clock, cx.now);
-                self.run(op, Runner::Once(machine.into()), [to].into(), cx);
-            }
-            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
-        }
-        self.settle(cx);
-        op
-    }
-
     /// Cancels an acquisition or a wait: it undoes what it has begun, and ends. Other operations
     /// ignore it.
     pub fn cancel(&mut self, op: OpId, cx: &mut Context<'_>) {

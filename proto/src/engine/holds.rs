@@ -1,0 +1,160 @@
+//! The holder's view of its holds, and what follows from their changes.
+
+use core::time::Duration;
+
+use super::hold::Hold;
+use super::operation::Task;
+use super::{Context, EndpointId, Engine, Event, HoldId, LeaseEnd, OpId, Situation};
+use crate::error::LossReason;
+use crate::machine::{Grant, Input, LeaseState};
+use crate::name::{FencingToken, GuardKey, LockName};
+use crate::protocol::calls::Target;
+
+impl Engine {
+    pub(super) fn hold(&self, id: HoldId) -> Option<&Hold> {
+        self.holds.get(id.0)
+    }
+
+    /// The fencing token of a hold.
+    pub fn token(&self, id: HoldId) -> Option<FencingToken> {
+        self.hold(id)?.token()
+    }
+
+    /// The fencing token of one of the names of a hold.
+    pub fn token_of(&self, id: HoldId, name: &str) -> Option<FencingToken> {
+        self.hold(id)?.token_of(name)
+    }
+
+    /// The name of a hold: that of its first part.
+    pub fn hold_name(&self, id: HoldId) -> Option<&LockName> {
+        self.hold(id)?.name()
+    }
+
+    /// The number of leases that share a hold.
+    pub fn hold_count(&self, id: HoldId) -> u32 {
+        self.hold(id).map_or(0, Hold::count)
+    }
+
+    /// The first part of a hold that counts: its gateway, its target and its grant.
+    pub fn hold_part(&self, id: HoldId) -> Option<(EndpointId, &Target, &Grant)> {
+        self.hold(id)?.counting().next().map(|part| (part.endpoint, &part.target, &part.grant))
+    }
+
+    /// The number of parts of a hold.
+    pub fn hold_parts(&self, id: HoldId) -> impl Iterator<Item = (EndpointId, &Target)> {
+        let parts = self.hold(id).into_iter().flat_map(|hold| &hold.parts);
+        parts.map(|part| (part.endpoint, &part.target))
+    }
+
+    /// How long the holder can still rely on a hold; zero once it is lost or released.
+    pub fn remaining(&self, id: HoldId, cx: &Context<'_>) -> Duration {
+        match self.hold(id) {
+            Some(hold) if hold.stands() => hold.lease().remaining(cx.now),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The state of a hold now.
+    pub fn hold_state(&mut self, id: HoldId, cx: &mut Context<'_>) -> LeaseState {
+        self.look(id, cx);
+        self.hold(id).map_or(LeaseState::Lost(LossReason::Gone), Hold::state)
+    }
+
+    /// The situation of a hold, as last known.
+    pub fn situation(&self, id: HoldId) -> Option<Situation> {
+        self.hold(id).map(Hold::situation)
+    }
+
+    /// How a hold has ended by now, if it has.
+    pub fn hold_end(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<LeaseEnd> {
+        self.look(id, cx);
+        self.hold(id).map_or(Some(LeaseEnd::Lost(LossReason::Gone)), Hold::end)
+    }
+
+    /// Marks a hold as lost if its lease has run out.
+    fn look(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        if self.holds.get_mut(id.0).is_some_and(|hold| hold.look(cx.now)) {
+            self.changed.push(id);
+            self.settle(cx);
+        }
+    }
+
+    /// Marks a hold as lost for this reason, unless it is over.
+    pub fn lose(&mut self, id: HoldId, reason: LossReason, cx: &mut Context<'_>) {
+        if let Some(hold) = self.holds.get_mut(id.0) {
+            hold.lose(reason);
+            self.changed.push(id);
+            self.settle(cx);
+        }
+    }
+
+    /// Removes a lease that was dropped without a release: the hold is renewed no more with its
+    /// last one.
+    pub fn leave(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        if let Some(hold) = self.holds.get_mut(id.0) {
+            hold.leave();
+            self.changed.push(id);
+            self.settle(cx);
+        }
+    }
+
+    /// Forgets a hold that no handle refers to.
+    pub fn forget(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let Some(hold) = self.hold(id) else { return };
+        // A release or a renewal that goes on needs the hold until it ends.
+        if hold.observers.is_empty() {
+            self.holds.remove(id.0);
+        } else if let Some(hold) = self.holds.get_mut(id.0) {
+            hold.is_forgotten = true;
+        }
+        self.settle(cx);
+    }
+
+    /// Begins a write to a guarded key under a hold, and returns its number; `None` while another
+    /// write to the key is under way.
+    pub fn begin_write(&mut self, id: HoldId, key: &GuardKey) -> Option<u64> {
+        match self.holds.get_mut(id.0) {
+            Some(hold) => hold.begin_write(key),
+            None => Some(0),
+        }
+    }
+
+    /// Ends a write to a guarded key.
+    pub fn end_write(&mut self, id: HoldId, key: &GuardKey) {
+        if let Some(hold) = self.holds.get_mut(id.0) {
+            hold.end_write(key);
+            self.events.push_back(Event::Hold(id));
+        }
+    }
+
+    pub(super) fn stop_observing(&mut self, id: HoldId, op: OpId) {
+        let Some(hold) = self.holds.get_mut(id.0) else { return };
+        hold.observers.retain(|other| *other != op);
+        if hold.is_forgotten && hold.observers.is_empty() {
+            self.holds.remove(id.0);
+        }
+    }
+
+    /// Passes a change of a hold to the operations that wait for it.
+    pub(super) fn hold_changed(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        let Some(hold) = self.hold(id) else { return };
+        let (is_over, now) = (hold.is_over(), hold.schedule);
+        let observers = hold.observers.clone();
+        let event = Event::Hold(id);
+        if !self.events.contains(&event) {
+            self.events.push_back(event);
+        }
+        for op in observers {
+            let Some(operation) = self.ops.get(op.0).filter(|op| !op.is_over()) else { continue };
+            match &operation.task {
+                Task::Release(_) if operation.runner.is_none() => self.begin_release(op, id, cx),
+                Task::Keep { schedule, .. } if is_over || *schedule != now => {
+                    self.tell(op, Input::Cancelled, cx);
+                }
+                Task::Keep { .. } => self.tell(op, Input::Timeout, cx),
+                Task::Watch(_) => self.watch(op, id, cx),
+                _ => {}
+            }
+        }
+    }
+}
