@@ -22,7 +22,8 @@ declare abstract class Base extends Error {
   readonly status?: number;
   /**
    * The runtime's error, if it threw one; a `TimeoutError` if a request took longer than
-   * `requestTimeoutMs`.
+   * `requestTimeoutMs`. In Node, Deno and Bun the message ends with its reason, such as
+   * `ECONNREFUSED`.
    */
   readonly cause?: unknown;
 }
