@@ -173,8 +173,11 @@ export class GatewayTooSlowError extends Base {
  * - From {@link Lease.release}: the hold may be released, or may last until its lease ends. The
  *   lease is not renewed any more. {@link Lock.run} and `await using` do not report this case.
  *
+ * Browsers and Workers do not tell a refused connection, an unknown host or a failed TLS handshake
+ * from a connection that broke after the request: there a wrong URL causes this error too.
+ *
  * A hold that is left excludes other clients, and your own next attempt, for at most `freeInMs`.
- * Nobody uses it, so no data is at risk. What to do: do not start the work (after a release, stop
+ * No client uses it, so no data is at risk. What to do: do not start the work (after a release, stop
  * it); check the gateway; call `acquire` again, which waits for the end of such a hold like for
  * that of any other client, or `release` again, which repeats the request. If the lock must be free
  * sooner, {@link Lock.forceRelease} ends the hold of whichever client has it, but does not stop a
