@@ -88,7 +88,7 @@ async function worker({ t, folder, path }) {
   assert.deepEqual([answer.status, /^paid under token \d{16}$/.test(await answer.text())], [200, true]);
 }
 
-/** As Next.js calls it; the suite `bundlers` builds it with Next.js itself. */
+/** As Next.js calls it; the suite `bundlers` builds both routes with Next.js itself. */
 async function route({ path }) {
   Object.assign(process.env, env);
   const { POST } = await import(pathToFileURL(path));
