@@ -203,7 +203,7 @@ impl AcquireAll {
         if last {
             return self.end(AcquireError::TooSlow);
         }
-        self.extended = false;
+        (self.kept_until, self.extended) = (None, false);
         let all = self.parts.places(|_| true);
         self.parts.undo(&all);
         self.pause(0, now);
