@@ -49,7 +49,7 @@ pub fn connect(
     let numbers = Numbers(numbers);
     let gateway = numbers.gateway(url, token).map_err(error::option)?;
     let client = Client::new(gateway, HostFetch::new(fetch), NpmHost);
-    let redacts = numbers.flag(6, false);
+    let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
     Ok(Object::Client(if redacts { client.redact_names() } else { client }).into())
 }
 
