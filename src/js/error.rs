@@ -13,7 +13,7 @@ use edgelatch_proto::time::millis;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// Creates an error of the class with this number, with this message and up to two further fields.
+    /// Creates an error of the class with this number: with a message and up to two more fields.
     #[wasm_bindgen(js_name = fail)]
     fn new(class: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
 }

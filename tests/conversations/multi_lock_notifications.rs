@@ -41,7 +41,6 @@ fn multi_locks_and_red_locks_spread_their_retries_and_publish_grants() {
     });
 }
 
-/// S27.
 #[test]
 fn a_multi_lock_that_waits_for_the_end_of_a_lease_retries_when_its_subscription_ends() {
     let refused = || multi_lock(2, up_to(60_000)).reply_from(1, busy(3)).reply_from(0, busy(3));

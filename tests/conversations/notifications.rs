@@ -81,7 +81,6 @@ fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
     it.expect_timeout(TimeoutReason::BackOff);
 }
 
-/// S27.
 #[test]
 fn a_waiter_for_the_end_of_a_lease_polls_when_its_subscription_ends() {
     let it = subscribed(60_000).reply(busy(3_000)).expect_timeout(TimeoutReason::HolderExpires);
