@@ -1,26 +1,24 @@
 // The public classes. The WebAssembly module, which a loader has started, does the work: these
 // classes map names to its numbers, which are the indices in the lists below, and pass on arguments
-// that options.js has checked.
-import { OBJECT, errorOf, fail, lossSignal, rejections } from "./errors.js";
+// that options.js has checked. src/js/numbers.rs reads the numbers from these lists.
+import { OBJECT, errorOf, invalidResponse, lossSignal, rejections } from "./errors.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
 import { isProgram, networkErrors, unrefTimers } from "./wasm/web.js";
 import { connect as openModule, Handle } from "./wasm/edgelatch.js";
 
-/** The kinds of objects, in the order of `kind` in src/js/numbers.rs. */
+/** The kinds of objects. */
 const KINDS = [
   "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "groupLock",
   "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock", "events",
 ];
-/** The methods, in the order of `method` in src/js/numbers.rs. */
+/** The methods. */
 const METHODS = [
   "acquire", "tryAcquire", "run", "forceRelease", "inspect", "release", "addPermits", "releaseIfExists", "drainPermits",
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
   "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
 ];
-/** The index of GatewayUnreachableError in errors.js. */
-const UNREACHABLE = 6;
-/** The properties, in the order of `property` in src/js/numbers.rs. */
+/** The properties. */
 const PROPERTIES = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
 
 /**
@@ -316,7 +314,7 @@ class Lease extends Base {
       return JSON.parse(result);
     } catch {
       // The package's script returns the result as JSON, so anything else is not its reply.
-      throw errorOf(fail(UNREACHABLE, "the gateway's response is not valid (HTTP 200)", 200), subjectOf(this));
+      throw errorOf(invalidResponse(), subjectOf(this));
     }
   }
   events(input) {

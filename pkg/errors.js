@@ -54,7 +54,7 @@ function errorClass(name, code, ...fields) {
   return Class;
 }
 
-/** The classes in the order of the numbers in src/js/error.rs. */
+/** The classes. src/js/numbers.rs reads their numbers from this list. */
 const classes = [
   errorClass("InvalidOptionError", "invalid-option", "option", "accepted"),
   errorClass("WaitTimeoutError", "wait-timeout", "remainingMs"),
@@ -90,6 +90,10 @@ export const fail = (index, message, ...values) => new Failure(index, message, v
 
 /** The errors that the runtime's own error about a request may have caused. */
 const NETWORK_CLASSES = [GatewayUnreachableError, OutcomeUnknownError, NotExecutedError];
+
+/** The failure of a response that is not the package's own. */
+export const invalidResponse = () =>
+  fail(classes.indexOf(GatewayUnreachableError), "the gateway's response is not valid (HTTP 200)", 200);
 
 /**
  * Converts a failure to an error that names its `subject`, `{ kind, name, host }`. Returns any
@@ -133,8 +137,8 @@ function describe({ kind, name, host, redactNames }, reason) {
 }
 
 /**
- * The names of the numbers of each `Snapshot`, in the order of src/js/counts.rs. A question mark
- * marks booleans.
+ * The names of the numbers of each `Snapshot`. A question mark marks booleans. src/js/numbers.rs
+ * reads the snapshots' own numbers from this list.
  */
 const snapshots = [
   ["locked?", "holdCount", "remainingMs", "lastToken"],

@@ -2,11 +2,18 @@
 // returns a `Pending`, whose `done` says whether the operation has ended; `wake` is called at its
 // end.
 
-/** Failures of a request: indices in `FAILURES` in src/transport/host_fetch.rs. */
-const [NOT_SENT, BROKEN, REDIRECTED, GARBLED, TOO_LARGE] = [0, 1, 2, 3, 4];
+// The failures of a request. src/transport/host_fetch.rs reads these numbers.
+const NOT_SENT = 0;
+const BROKEN = 1;
+const REDIRECTED = 2;
+const GARBLED = 3;
+const TOO_LARGE = 4;
 
-/** Kinds of runtimes: indices in `STREAMS` in src/transport/host_fetch.rs. */
-const [PROGRAM, WORKER, PAGE, OLD_PAGE] = [0, 1, 2, 3];
+// The kinds of runtimes. src/transport/host_fetch.rs reads these numbers.
+const PROGRAM = 0;
+const WORKER = 1;
+const PAGE = 2;
+const OLD_PAGE = 3;
 
 /**
  * The number of streams that all pages of an origin may have open at one gateway. A browser has six

@@ -1,6 +1,8 @@
 //! A future for operations of a JavaScript runtime. `web.js` does the work, since each call across
 //! the border costs bytes and time; on this side there is one future for all of it.
 
+pub(crate) mod names;
+
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,7 +22,7 @@ extern "C" {
     #[wasm_bindgen(method)]
     fn cancel(this: &Pending);
 
-    /// The failure of a request, if it failed.
+    /// The number of a request's failure, if it failed.
     #[wasm_bindgen(method, getter)]
     pub(crate) fn failure(this: &Pending) -> Option<u32>;
     #[wasm_bindgen(method, getter)]
@@ -38,7 +40,7 @@ extern "C" {
 
     pub(crate) fn sleep(ms: f64, wake: &Wake) -> Pending;
     pub(crate) fn fill(bytes: &mut [u8]) -> bool;
-    /// The kind of runtime.
+    /// The number of the kind of runtime.
     pub(crate) fn runtime() -> u32;
     pub(crate) fn send(
         fetch: Option<&Function>,

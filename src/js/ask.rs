@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 
 use super::lease::Held;
 use super::make::stray;
-use super::numbers::{method, property};
+use super::numbers::{method, property, wait};
 use super::{Given, Handle, Lock, Object, counts, error, guard};
 use crate::error::{AcquireError, InvalidOption};
 use crate::web::{self, Awaited};
@@ -95,7 +95,7 @@ async fn aborted(signal: &JsValue) -> JsValue {
 
 /// Returns the lock to acquire; for permits, with their number.
 fn taken(of: &Object, given: &Given) -> Result<Lock, InvalidOption> {
-    let permits = given.numbers().get(4).unwrap_or(1);
+    let permits = given.numbers().get(wait::PERMITS).unwrap_or(1);
     let (target, client) = match of {
         Object::Lock(lock) => return Ok(lock.clone()),
         Object::Semaphore(client, calls) => {

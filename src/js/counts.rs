@@ -7,7 +7,7 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use super::make::stray;
-use super::numbers::method;
+use super::numbers::{self, method};
 use super::{Client, Given, Object, error};
 use crate::error::{InvalidOption, RequestError};
 use edgelatch_proto::machine::{LockState, PermitsState, SemaphoreState};
@@ -25,11 +25,6 @@ extern "C" {
     /// Creates a snapshot object from these numbers, in the order of its fields.
     fn snapshot(kind: u32, numbers: &[f64]) -> JsValue;
 }
-
-// The indices of the snapshots in pkg/errors.js.
-const LOCK: u32 = 0;
-const SEMAPHORE: u32 = 1;
-const PERMITS: u32 = 2;
 
 /// A request, and the function that reads its reply.
 pub(super) struct Request {
@@ -161,7 +156,10 @@ fn available(reply: &Reply) -> Result<JsValue, RequestError> {
 
 fn semaphore_state(reply: &Reply) -> Result<JsValue, RequestError> {
     let SemaphoreState { available, leases, held, .. } = SemaphoreState::read(reply)?;
-    Ok(snapshot(SEMAPHORE, &[as_number(available), as_number(leases), as_number(held)]))
+    Ok(snapshot(
+        numbers::snapshot::SEMAPHORE,
+        &[as_number(available), as_number(leases), as_number(held)],
+    ))
 }
 
 fn permits_state(reply: &Reply) -> Result<JsValue, RequestError> {
@@ -173,7 +171,7 @@ fn permits_state(reply: &Reply) -> Result<JsValue, RequestError> {
         remaining(state.remaining),
         f64::from(u8::from(state.are_held)),
     ];
-    Ok(snapshot(PERMITS, &figures))
+    Ok(snapshot(numbers::snapshot::PERMITS, &figures))
 }
 
 /// Reads the state of a lock.
@@ -185,7 +183,7 @@ fn lock_state(reply: &Reply) -> Result<JsValue, RequestError> {
         remaining(state.remaining),
         as_number(state.last_token),
     ];
-    Ok(snapshot(LOCK, &figures))
+    Ok(snapshot(numbers::snapshot::LOCK, &figures))
 }
 
 fn remaining(time: Option<Duration>) -> f64 {

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use wasm_bindgen::prelude::*;
 
+use super::numbers::class;
 use crate::error::{
     AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, Refusal,
     RefusalKind, ReleaseError, RequestError,
@@ -12,24 +13,10 @@ use edgelatch_proto::time::millis;
 
 #[wasm_bindgen(module = "/pkg/errors.js")]
 extern "C" {
-    /// Creates an error of this kind, with this message and up to two further fields.
+    /// Creates an error of the class with this number: with a message and up to two more fields.
     #[wasm_bindgen(js_name = fail)]
-    fn new(kind: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
+    fn new(class: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
 }
-
-// The indices of the classes in pkg/errors.js.
-const INVALID_OPTION: u32 = 0;
-const WAIT_TIMEOUT: u32 = 1;
-const LEASE_LOST: u32 = 2;
-const REENTRANCY: u32 = 3;
-const NOT_EXECUTED: u32 = 4;
-const REFUSED: u32 = 5;
-const UNREACHABLE: u32 = 6;
-const TOO_SLOW: u32 = 7;
-const OUTCOME_UNKNOWN: u32 = 8;
-const STALE_TOKEN: u32 = 9;
-const SCRIPT_FAILED: u32 = 10;
-const NOT_SET_UP: u32 = 13;
 
 const NONE: JsValue = JsValue::UNDEFINED;
 
@@ -39,7 +26,7 @@ pub(super) fn as_ms(duration: Duration) -> f64 {
 }
 
 pub(super) fn invalid(error: &InvalidOption) -> JsValue {
-    new(INVALID_OPTION, &error.message(), &error.option().into(), &error.accepted().into())
+    new(class::INVALID_OPTION, &error.message(), &error.option().into(), &error.accepted().into())
 }
 
 /// Converts an invalid option by value, as `map_err` requires.
@@ -49,7 +36,7 @@ pub(super) fn option(error: InvalidOption) -> JsValue {
 }
 
 pub(super) fn lost(reason: LossReason) -> JsValue {
-    new(LEASE_LOST, reason.message(), &loss(reason).into(), &NONE)
+    new(class::LEASE_LOST, reason.message(), &loss(reason).into(), &NONE)
 }
 
 pub(super) const fn loss(reason: LossReason) -> &'static str {
@@ -70,7 +57,7 @@ fn refused(refusal: &Refusal, message: &str) -> JsValue {
         RefusalKind::Unsupported => "unsupported",
         _ => "other",
     };
-    new(REFUSED, message, &reason.into(), &refusal.status().into())
+    new(class::REFUSED, message, &reason.into(), &refusal.status().into())
 }
 
 /// The HTTP status of the response that could not be used, if there was one.
@@ -83,36 +70,36 @@ fn status(kind: FailureKind) -> JsValue {
     }
 }
 
-fn plain(kind: u32, message: &str) -> JsValue {
-    new(kind, message, &NONE, &NONE)
+fn plain(class: u32, message: &str) -> JsValue {
+    new(class, message, &NONE, &NONE)
 }
 
 fn no_entropy() -> JsValue {
-    plain(UNREACHABLE, "this runtime has no crypto.getRandomValues")
+    plain(class::UNREACHABLE, "this runtime has no crypto.getRandomValues")
 }
 
 /// Creates the error for a case that the core has and this module does not know: its outcome counts
 /// as unknown.
 fn newer(message: &str) -> JsValue {
-    plain(OUTCOME_UNKNOWN, message)
+    plain(class::OUTCOME_UNKNOWN, message)
 }
 
 fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue {
-    new(OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
+    new(class::OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
 }
 
 /// Converts the error of an acquisition. `reason` is the abort reason of the caller's signal, with
 /// which a cancelled wait rejects; `busy` describes the obstacle in the message of a wait timeout.
 pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
-    let again = |reason: &str| new(REENTRANCY, &error.message(), &reason.into(), &NONE);
+    let again = |reason: &str| new(class::REENTRANCY, &error.message(), &reason.into(), &NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
             let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
-            new(WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), &remaining, &NONE)
+            new(class::WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), &remaining, &NONE)
         }
         AcquireError::NotSetUp => plain(
-            NOT_SET_UP,
+            class::NOT_SET_UP,
             "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added",
         ),
         AcquireError::HeldAlready => again("held"),
@@ -120,14 +107,14 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
         AcquireError::Cancelled { .. } => reason.clone(),
         AcquireError::Refused(refusal) => refused(refusal, &error.message()),
         AcquireError::Unreachable(kind) => {
-            new(UNREACHABLE, &error.message(), &status(*kind), &NONE)
+            new(class::UNREACHABLE, &error.message(), &status(*kind), &NONE)
         }
-        AcquireError::TooSlow => plain(TOO_SLOW, &error.message()),
+        AcquireError::TooSlow => plain(class::TOO_SLOW, &error.message()),
         AcquireError::NotReplicated { .. } => {
-            new(REFUSED, &error.message(), &"not-replicated".into(), &NONE)
+            new(class::REFUSED, &error.message(), &"not-replicated".into(), &NONE)
         }
         AcquireError::TokenRegressed { .. } => {
-            new(REFUSED, &error.message(), &"token-regressed".into(), &NONE)
+            new(class::REFUSED, &error.message(), &"token-regressed".into(), &NONE)
         }
         AcquireError::Unknown { held_at_most, cause } => {
             unknown(&error.message(), *held_at_most, *cause)
@@ -143,9 +130,11 @@ pub(super) fn request(error: &RequestError) -> JsValue {
         RequestError::Lost(reason) => lost(*reason),
         RequestError::Refused(refusal) => refused(refusal, &error.message()),
         RequestError::NotExecuted(kind) => {
-            new(NOT_EXECUTED, &error.message(), &status(*kind), &NONE)
+            new(class::NOT_EXECUTED, &error.message(), &status(*kind), &NONE)
         }
-        RequestError::Unreachable(kind) => new(UNREACHABLE, &kind.message(), &status(*kind), &NONE),
+        RequestError::Unreachable(kind) => {
+            new(class::UNREACHABLE, &kind.message(), &status(*kind), &NONE)
+        }
         RequestError::NoEntropy => no_entropy(),
         other => newer(&other.message()),
     }
@@ -171,12 +160,12 @@ pub(super) fn guard(error: &GuardError) -> JsValue {
         GuardError::TokenAhead => ("token-ahead", NONE),
         other => return newer(&other.message()),
     };
-    new(STALE_TOKEN, &error.message(), &reason.into(), &newest)
+    new(class::STALE_TOKEN, &error.message(), &reason.into(), &newest)
 }
 
 pub(super) fn eval(error: &EvalError) -> JsValue {
     match error {
-        EvalError::ScriptFailed(_) => plain(SCRIPT_FAILED, &error.message()),
+        EvalError::ScriptFailed(_) => plain(class::SCRIPT_FAILED, &error.message()),
         EvalError::Request(error) => request(error),
         other => newer(&other.message()),
     }

@@ -49,7 +49,7 @@ pub fn connect(
     let gateway = numbers.gateway(url, token).map_err(error::option)?;
     let spawn = |driver: client::Driver<_, _>| spawn_local(driver.run());
     let client = Client::with_driver(gateway, HostFetch::new(fetch), JsHost, spawn);
-    let redacts = numbers.flag(6, false);
+    let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
     Ok(Object::Client(if redacts { client.redact_names() } else { client }).into())
 }
 

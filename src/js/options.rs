@@ -1,9 +1,10 @@
 //! Options from JavaScript, which `pkg/options.js` has checked: numbers, NaN for an option that was
-//! not given. The defaults are here.
+//! not given. The defaults are here. Lists of one number have no names for places.
 
 use alloc::string::String;
 use core::time::Duration;
 
+use super::numbers::{client, fair, read_write, spin, wait};
 use crate::client::{HoldTime, ReadWriteSettings, RedLockSettings, Terms};
 use crate::error::InvalidOption;
 use edgelatch_proto::machine::SpinBackoff;
@@ -62,21 +63,29 @@ impl Numbers<'_> {
 
     /// Reads the time of a hold in milliseconds; 0 means renewal until the release.
     fn hold(&self) -> Result<HoldTime, InvalidOption> {
-        match self.get(0) {
+        match self.get(wait::LEASE) {
             Some(0) => Ok(HoldTime::Renewed),
-            _ => Ok(self.timed(0, LeaseTime::new)?.map_or(HoldTime::AsUsual, HoldTime::Fixed)),
+            _ => {
+                let lease = self.timed(wait::LEASE, LeaseTime::new)?;
+                Ok(lease.map_or(HoldTime::AsUsual, HoldTime::Fixed))
+            }
         }
     }
 
     /// Reads the options of an acquisition or a wait; with `once` it does not wait.
     pub(super) fn terms(&self, once: bool) -> Result<Terms, InvalidOption> {
-        let patience = match self.get(1) {
+        let patience = match self.get(wait::WAIT) {
             _ if once => WaitPolicy::Once,
             Some(0) => WaitPolicy::UntilCancelled,
-            _ => WaitPolicy::UpTo(self.timed(1, WaitTime::new)?.unwrap_or(WaitTime::DEFAULT)),
+            _ => {
+                let time = self.timed(wait::WAIT, WaitTime::new)?;
+                WaitPolicy::UpTo(time.unwrap_or(WaitTime::DEFAULT))
+            }
         };
-        let budget = self.get(2).map(|_| RequestBudget::new(self.small(2))).transpose()?;
-        let count = self.get(3).and_then(|count| u8::try_from(count).ok());
+        let requests = self.get(wait::REQUESTS);
+        let budget = requests.map(|_| RequestBudget::new(self.small(wait::REQUESTS)));
+        let budget = budget.transpose()?;
+        let count = self.get(wait::REPLICAS).and_then(|count| u8::try_from(count).ok());
         let replicas = count.map(Replicas::new).transpose()?;
         Ok(Terms::new(self.hold()?, patience, budget).replicated(replicas))
     }
@@ -105,69 +114,75 @@ impl Numbers<'_> {
 
     pub(super) fn fair(&self) -> Result<FairSettings, InvalidOption> {
         let mut settings = FairSettings::default();
-        if let Some(life) = self.time(0) {
+        if let Some(life) = self.time(fair::LIFE) {
             settings = settings.life(life)?;
         }
-        if let Some(skew) = self.time(1) {
+        if let Some(skew) = self.time(fair::SKEW) {
             settings = settings.skew(skew)?;
         }
-        if let Some(wait) = self.time(2) {
+        if let Some(wait) = self.time(fair::ALLOWANCE) {
             settings = settings.allowance(wait)?;
         }
-        let short = self.time(3).unwrap_or(Duration::from_secs(5));
-        settings.grace(short, self.time(4).unwrap_or_else(|| Duration::from_secs(30).max(short)))
+        let short = self.time(fair::SHORT).unwrap_or(Duration::from_secs(5));
+        let long = self.time(fair::LONG).unwrap_or_else(|| Duration::from_secs(30).max(short));
+        settings.grace(short, long)
     }
 
     pub(super) fn read_write(&self) -> Result<ReadWriteSettings, InvalidOption> {
         let mut settings = ReadWriteSettings::default();
-        if let Some(want) = self.time(0) {
+        if let Some(want) = self.time(read_write::WANT) {
             let usual = want.is_zero();
             let want = if usual { WantTime::DEFAULT } else { WantTime::new(want)? };
             settings = settings.prefers_writers(want);
         }
-        Ok(match self.get(1) {
+        Ok(match self.get(read_write::WATCHDOG) {
             None => settings,
             Some(0) => settings.peer_watchdog(None),
-            Some(_) => settings.peer_watchdog(self.timed(1, LeaseTime::new)?),
+            Some(_) => settings.peer_watchdog(self.timed(read_write::WATCHDOG, LeaseTime::new)?),
         })
     }
 
     /// Reads the back-off of a spin lock: exponential (0) or constant (1).
     pub(super) fn pauses(&self) -> SpinBackoff {
         let pause = |place, usual| self.time(place).unwrap_or_else(|| Duration::from_millis(usual));
-        match self.get(0) {
+        match self.get(spin::TYPE) {
             None => SpinBackoff::default(),
             Some(0) => {
-                let first = pause(2, 1);
-                let max = self.time(3).unwrap_or_else(|| first.max(Duration::from_millis(128)));
-                let factor = if self.get(1).is_some() { self.small(1) } else { 2 };
+                let first = pause(spin::FIRST, 1);
+                let max = self.time(spin::MAX);
+                let max = max.unwrap_or_else(|| first.max(Duration::from_millis(128)));
+                let has_factor = self.get(spin::FACTOR).is_some();
+                let factor = if has_factor { self.small(spin::FACTOR) } else { 2 };
                 SpinBackoff::Exponential { first, max, factor }
             }
-            Some(_) => SpinBackoff::Constant(pause(1, 64)),
+            Some(_) => SpinBackoff::Constant(pause(spin::DELAY, 64)),
         }
     }
 
     /// Creates the gateway at this address, with its options.
     pub(super) fn gateway(&self, url: &str, token: &str) -> Result<Gateway, InvalidOption> {
-        let new = match (self.flag(0, false), self.flag(1, false)) {
+        let is_webdis = self.small(client::DIALECT) == client::WEBDIS;
+        let new = match (is_webdis, self.flag(client::ALLOW_HTTP, false)) {
             (false, false) => Gateway::upstash,
             (false, true) => Gateway::upstash_over_http,
             (true, false) => Gateway::webdis,
             (true, true) => Gateway::webdis_over_http,
         };
-        let key_locking = match self.small(2) {
-            0 => KeyLocking::Auto,
-            1 => KeyLocking::On,
-            _ => KeyLocking::Off,
+        // The defaults are the first words of the lists.
+        let key_locking = match self.small(client::KEY_LOCKING) {
+            client::LOCKING_ON => KeyLocking::On,
+            client::LOCKING_OFF => KeyLocking::Off,
+            _ => KeyLocking::Auto,
         };
-        let publish = match self.small(3) {
-            0 => Publish::Plain,
-            1 => Publish::Sharded,
-            _ => Publish::Both,
+        let publish = match self.small(client::PUBLISH) {
+            client::SHARDED => Publish::Sharded,
+            client::BOTH => Publish::Both,
+            _ => Publish::Plain,
         };
-        let attempt = self.timed(5, AttemptTime::new)?.unwrap_or(AttemptTime::DEFAULT);
+        let attempt = self.timed(client::REQUEST_TIMEOUT, AttemptTime::new)?;
         let gateway = new(url, token)?.key_locking(key_locking).publish(publish);
-        Ok(gateway.wakeups(self.small(4) == 0).request_timeout(attempt))
+        let wakeups = self.small(client::WAKEUPS) != client::WAKEUPS_OFF;
+        Ok(gateway.wakeups(wakeups).request_timeout(attempt.unwrap_or(AttemptTime::DEFAULT)))
     }
 }
 

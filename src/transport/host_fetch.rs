@@ -10,30 +10,45 @@ use js_sys::Function;
 
 use super::{ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult};
 use crate::error::FailureKind;
-use crate::web::{self, Awaited, Pending};
+use crate::web::{self, Awaited, Pending, names};
 
-/// The failures of a request, by their numbers in `web.js`.
-const FAILURES: [FailureKind; 5] = [
-    FailureKind::NotSent,
-    FailureKind::Broken,
-    FailureKind::Redirected,
-    FailureKind::Garbled { status: 0 },
-    FailureKind::TooLarge,
-];
+/// Where the numbers of failures and of kinds of runtimes are written.
+const WEB_JS: &str = include_str!("../web.js");
 
 const NO_STREAMS: StreamLimits = StreamLimits { max: 0, shared: true };
 
-/// The limits on streams in each kind of runtime, by its number in `web.js`.
-const STREAMS: [StreamLimits; 4] = [
-    // A program: Node, Deno, Bun.
-    StreamLimits { max: 64, shared: true },
-    // A Worker: each request has six connections of its own, and no other request may use them.
-    StreamLimits { max: 4, shared: false },
-    // A page: two streams for all clients and tabs together, a limit that `web.js` enforces.
-    StreamLimits { max: 2, shared: true },
-    // A page without `navigator.locks`: it cannot know how many streams other pages have open.
-    NO_STREAMS,
-];
+/// Returns the failure with this number.
+const fn failure(number: u32) -> FailureKind {
+    const NOT_SENT: u32 = names::number(WEB_JS, "const NOT_SENT = ");
+    const REDIRECTED: u32 = names::number(WEB_JS, "const REDIRECTED = ");
+    const GARBLED: u32 = names::number(WEB_JS, "const GARBLED = ");
+    const TOO_LARGE: u32 = names::number(WEB_JS, "const TOO_LARGE = ");
+    match number {
+        NOT_SENT => FailureKind::NotSent,
+        REDIRECTED => FailureKind::Redirected,
+        GARBLED => FailureKind::Garbled { status: 0 },
+        TOO_LARGE => FailureKind::TooLarge,
+        _ => FailureKind::Broken,
+    }
+}
+
+/// Returns the limits on streams in the kind of runtime with this number.
+const fn stream_limits(runtime: u32) -> StreamLimits {
+    const PROGRAM: u32 = names::number(WEB_JS, "const PROGRAM = ");
+    const WORKER: u32 = names::number(WEB_JS, "const WORKER = ");
+    const PAGE: u32 = names::number(WEB_JS, "const PAGE = ");
+    const SLOTS: usize = names::number(WEB_JS, "const STREAM_SLOTS = ") as usize;
+    match runtime {
+        // Node, Deno, Bun.
+        PROGRAM => StreamLimits { max: 64, shared: true },
+        // Each request has six connections of its own, and no other request may use them.
+        WORKER => StreamLimits { max: 4, shared: false },
+        // For all clients and tabs together, a limit that `web.js` enforces.
+        PAGE => StreamLimits { max: SLOTS, shared: true },
+        // A page without `navigator.locks`: it cannot know how many streams other pages have open.
+        _ => NO_STREAMS,
+    }
+}
 
 const BODY_MAX: u32 = Response::BODY_MAX as u32;
 
@@ -91,7 +106,7 @@ impl Transport for HostFetch {
     }
 
     fn streams(&self) -> StreamLimits {
-        STREAMS.get(web::runtime() as usize).copied().unwrap_or(NO_STREAMS)
+        stream_limits(web::runtime())
     }
 }
 
@@ -102,7 +117,7 @@ fn retry_after(answer: &Awaited) -> Option<Duration> {
 fn failed(pending: &Pending) -> Result<(), FailureKind> {
     match pending.failure() {
         None => Ok(()),
-        Some(number) => Err(FAILURES.get(number as usize).copied().unwrap_or(FailureKind::Broken)),
+        Some(number) => Err(failure(number)),
     }
 }
 

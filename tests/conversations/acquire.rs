@@ -149,6 +149,19 @@ fn an_owner_that_has_ended_goes_on_under_another_and_leaves_nothing_to_undo() {
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: None }));
 }
 
+#[test]
+fn the_last_try_follows_an_owner_that_has_ended() {
+    let budgeted = AcquireSpec { budget: budget(3), ..acquire_spec(up_to(30_000)) };
+    for (spec, delay) in [(acquire_spec(up_to(1_000)), 1_000), (budgeted, 0)] {
+        let it = acquire_with(spec).expect_call(ACQUIRE).advance(delay).reply(Code::Gone);
+        let it = it.expect_call(ACQUIRE);
+        assert_ne!(it.calls()[0].arg(OWNER), it.calls()[1].arg(OWNER));
+        assert_eq!((it.calls()[0].arg(LAST), it.arg(LAST)), ("0", "1"));
+        let outcome = it.reply(busy(7_000)).expect_done();
+        assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
+    }
+}
+
 /// S19.
 #[test]
 fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {

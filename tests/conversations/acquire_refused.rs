@@ -1,6 +1,6 @@
 //! Acquisitions that a gateway or Redis refuses, and replies that are not valid for an acquisition.
 
-use edgelatch_proto::error::{AcquireError, RefusalKind};
+use edgelatch_proto::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::WaitPolicy;
 
@@ -25,6 +25,21 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.refuse("ERR The user executing the script can't run this command");
     let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+    assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
+}
+
+#[test]
+fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone() {
+    let error = "CROSSSLOT Keys in request don't hash to the same slot";
+    for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
+        let outcome = acquire(wait_policy).expect_call(ACQUIRE).refuse(error).expect_done();
+        let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!((refusal.kind(), refusal.code()), (RefusalKind::Other, "CROSSSLOT"));
+    }
+    // An earlier attempt may have reached another gateway, which has executed it.
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
+    let it = it.advance_to_timeout().expect_call(ACQUIRE).refuse(error);
+    let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 

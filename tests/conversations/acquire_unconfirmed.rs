@@ -11,6 +11,7 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const NOT_AFTER: usize = 2;
 const OWNER: usize = 5;
+const LAST: usize = 7;
 
 /// S1.
 #[test]
@@ -41,6 +42,26 @@ fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
     let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
     it.expect_timeout(TimeoutReason::BackOff);
+}
+
+#[test]
+fn a_try_that_fails_after_the_wait_is_followed_by_the_last_try_in_one_attempt() {
+    let timed_out = || acquire(up_to(3_000)).expect_call(ACQUIRE).advance_to_timeout();
+    let broken = || {
+        let it = acquire(up_to(3_000)).expect_call(ACQUIRE).advance(3_000);
+        it.fail(FailureKind::Broken)
+    };
+    for failed in [timed_out, broken] {
+        let it = failed().expect_call(ACQUIRE);
+        assert_eq!((it.elapsed_ms(), it.arg(LAST)), (3_000, "1"));
+        assert_eq!(it.arg(OWNER), it.calls()[0].arg(OWNER));
+        // A last try that is refused has written the tombstone.
+        let outcome = it.reply(busy(7_000)).expect_done();
+        assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
+        let it = failed().expect_call(ACQUIRE).advance_to_timeout();
+        let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
+        assert_eq!(outcome, Err(AcquireError::Unreachable(FailureKind::TimedOut)));
+    }
 }
 
 /// S79.

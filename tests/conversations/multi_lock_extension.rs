@@ -2,7 +2,7 @@
 //! extended.
 
 use edgelatch_proto::error::AcquireError;
-use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec};
+use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec, TimeoutReason};
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::WaitPolicy;
 
@@ -12,10 +12,11 @@ use crate::multi_lock::tokens;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
-/// A hold whose second part is granted after more than half of the first part's lease.
-fn granted_apart() -> Conversation<AcquireAll> {
+/// A hold whose second part is granted after more than half of the first part's lease. Parts may be
+/// kept for `keep_ms`.
+fn granted_apart_and_kept(keep_ms: u64) -> Conversation<AcquireAll> {
     let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
-    spec.targets.keep_time = ms(2_000);
+    spec.targets.keep_time = ms(keep_ms);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)])
         .reply_from(0, granted(10))
@@ -30,6 +31,10 @@ fn granted_apart() -> Conversation<AcquireAll> {
         .expect_calls(&[(0, ACQUIRE)])
 }
 
+fn granted_apart() -> Conversation<AcquireAll> {
+    granted_apart_and_kept(2_000)
+}
+
 #[test]
 fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
     let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
@@ -38,6 +43,17 @@ fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
     // again.
     let it = granted_apart().advance(100).reply_from(0, already_yours(10));
     it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
+}
+
+#[test]
+fn a_machine_that_starts_again_pauses_even_if_its_parts_may_be_kept_no_longer() {
+    let it = granted_apart_and_kept(1_000).advance(100).reply_from(0, already_yours(10));
+    assert!(it.elapsed_ms() > 1_000);
+    let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
+    let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
+    it.expect_timeout(TimeoutReason::BackOff)
+        .advance_to_timeout()
+        .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
 }
 
 #[test]

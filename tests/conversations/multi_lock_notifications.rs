@@ -42,6 +42,17 @@ fn multi_locks_and_red_locks_spread_their_retries_and_publish_grants() {
 }
 
 #[test]
+fn a_multi_lock_that_waits_for_the_end_of_a_lease_retries_when_its_subscription_ends() {
+    let refused = || multi_lock(2, up_to(60_000)).reply_from(1, busy(3)).reply_from(0, busy(3));
+    let it = refused().confirm_subscription().reply_from(0, busy(3_000));
+    assert_eq!((it.count(ACQUIRE), it.timeout_reason()), (3, Some(TimeoutReason::HolderExpires)));
+    assert_eq!(it.end_subscription().count(ACQUIRE), 4);
+    // A waiter without a subscription has lost nothing.
+    let it = refused().end_subscription();
+    assert_eq!((it.count(ACQUIRE), it.timeout_reason()), (2, Some(TimeoutReason::HolderExpires)));
+}
+
+#[test]
 fn several_parts_subscribe_at_the_part_that_they_wait_for() {
     for wait in [5_000, 60_000] {
         let it = multi_lock(2, up_to(wait)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);

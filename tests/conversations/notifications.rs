@@ -82,6 +82,15 @@ fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
 }
 
 #[test]
+fn a_waiter_for_the_end_of_a_lease_polls_when_its_subscription_ends() {
+    let it = subscribed(60_000).reply(busy(3_000)).expect_timeout(TimeoutReason::HolderExpires);
+    let it = it.end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=100);
+    // A second end changes nothing.
+    let pause = it.timeout_ms();
+    it.end_subscription().expect_timeout_in(TimeoutReason::BackOff, pause);
+}
+
+#[test]
 fn a_waiter_that_joins_a_subscription_makes_no_call() {
     let it = refused(60_000).expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
     it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);

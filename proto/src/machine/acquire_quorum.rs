@@ -24,8 +24,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::acquire_all::{
-    CANCELLED, InputTarget, MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus, Parts,
-    ReservedCalls, Stage,
+    MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus, Parts, ReservedCalls, Stage,
 };
 use super::{
     AcquireQuorumSpec, Entropy, Input, Lease, Machine, Output, QuorumNodes, TimeoutReason,
@@ -195,7 +194,7 @@ impl AcquireQuorum {
     /// Round trips take too much of the lease: starts again, if the wait allows it.
     fn too_slow(&mut self, last: bool, now: Instant) {
         if last {
-            return self.end(AcquireError::TooSlow);
+            return self.stage.end(&mut self.parts, AcquireError::TooSlow);
         }
         self.release_all_except(None);
         self.pause(NodeSet::All, now);
@@ -208,7 +207,7 @@ impl AcquireQuorum {
         let is_over = last || self.cannot_agree(now);
         if is_over || self.parts.places(is_final).len() > self.tolerated() {
             let error = self.error(now);
-            return self.end(error);
+            return self.stage.end(&mut self.parts, error);
         }
         // A node that is too young counts as unresponsive: a majority may exist without it.
         let lowest = self.parts.iter().find(|(_, part)| {
@@ -302,22 +301,16 @@ impl AcquireQuorum {
             (until, why) = (kept, TimeoutReason::BackOff);
         }
         if now.has_reached(until) {
-            return self.continue_with_new_owner(then, now);
+            return self.on_timeout(then, now);
         }
         self.stage = Stage::Pausing { until, why, then };
     }
 
-    fn continue_with_new_owner(&mut self, then: NodeSet, now: Instant) {
+    fn on_timeout(&mut self, then: NodeSet, now: Instant) {
         match then {
             NodeSet::All => self.try_all(now),
             NodeSet::Lowest(place) => self.try_lowest(place, now),
         }
-    }
-
-    /// Releases all nodes, then ends with `error`.
-    fn end(&mut self, error: AcquireError) {
-        self.parts.undo_all();
-        self.stage = Stage::Ending(error);
     }
 }
 
@@ -325,15 +318,13 @@ impl Machine for AcquireQuorum {
     type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        match self.stage.on_input(&input) {
-            InputTarget::Nothing => return,
-            InputTarget::All => return self.end(CANCELLED),
-            InputTarget::Parts => self.parts.handle(&input, now),
+        if !self.stage.handle(&mut self.parts, &input, now) {
+            return;
         }
         match self.stage {
             Stage::Requesting((nodes, last)) => self.decide(nodes, last, now),
             Stage::Pausing { until, then, .. } if now.has_reached(until) => {
-                self.continue_with_new_owner(then, now)
+                self.on_timeout(then, now)
             }
             Stage::Pausing { why, then, .. } => {
                 if let Some((until, why)) = self.parts.on_input(&input, why, now) {

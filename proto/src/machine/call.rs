@@ -166,6 +166,17 @@ impl RetriedCall {
     }
 }
 
+/// Whether a refused acquisition may have been granted all the same, or may be granted later.
+///
+/// Redis also returns an error if a script fails after its first writes, and a gateway if `WAIT`
+/// fails after the script. `CROSSSLOT` comes before a script starts.
+pub(super) fn may_be_granted(refusal: &Refusal) -> bool {
+    match refusal.kind() {
+        RefusalKind::Other | RefusalKind::Unsupported => refusal.code() != "CROSSSLOT",
+        kind => may_pass(kind),
+    }
+}
+
 /// Whether a request that was refused for this reason may be executed a little later, as may a copy
 /// that is still on its way.
 pub(super) const fn may_pass(kind: RefusalKind) -> bool {

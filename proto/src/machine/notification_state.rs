@@ -35,8 +35,7 @@ pub(super) struct NotificationState {
     topic: Option<(Endpoint, Topic)>,
     /// Whether [`poll`](Self::poll) has returned [`Output::Subscribe`] for this topic.
     has_subscribed: bool,
-    /// Whether the gateway has confirmed the subscription, or a message has proved it.
-    is_subscribed: bool,
+    subscription: Subscription,
     /// `Some` if a message was, or may have been, published after the last try was sent. If that
     /// try is refused, the next one follows after a random pause of at most this length, which
     /// begins with the refusal.
@@ -49,12 +48,23 @@ pub(super) struct NotificationState {
     limiter: RateLimiter,
 }
 
+/// The state of the subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Subscription {
+    /// Not confirmed yet, or its loss was recorded before the last [`Input::Unsubscribed`].
+    Missing,
+    /// The gateway has confirmed it, or a message has proved it.
+    Confirmed,
+    /// The last [`Input::Unsubscribed`] ended it.
+    Lost,
+}
+
 impl Default for NotificationState {
     fn default() -> Self {
         Self {
             topic: None,
             has_subscribed: false,
-            is_subscribed: false,
+            subscription: Subscription::Missing,
             retry_within: None,
             is_triggered: false,
             limiter: RateLimiter::new(INTERVAL, BURST),
@@ -85,7 +95,8 @@ impl NotificationState {
     pub(super) fn set_topic(&mut self, to: Endpoint, topic: Topic) {
         let topic = Some((to, topic));
         if self.topic != topic {
-            (self.topic, self.has_subscribed, self.is_subscribed) = (topic, false, false);
+            (self.topic, self.has_subscribed) = (topic, false);
+            self.subscription = Subscription::Missing;
         }
     }
 
@@ -107,20 +118,24 @@ impl NotificationState {
     /// Records an input, in every state of the machine. An input about anything other than the
     /// subscription changes nothing.
     pub(super) const fn record(&mut self, input: &Input) {
+        use Subscription::{Confirmed, Lost, Missing};
         match input {
             // The machine may have missed messages that were published before the confirmation.
             Input::Subscribed { must_retry: true } => {
-                (self.is_subscribed, self.retry_within) = (true, Some(Duration::ZERO));
+                (self.subscription, self.retry_within) = (Confirmed, Some(Duration::ZERO));
             }
-            Input::Subscribed { must_retry: false } => self.is_subscribed = true,
+            Input::Subscribed { must_retry: false } => self.subscription = Confirmed,
             Input::Notified { within } => {
-                (self.is_subscribed, self.retry_within) = (true, Some(*within));
+                (self.subscription, self.retry_within) = (Confirmed, Some(*within));
             }
             Input::AcquiredByOther { .. } => {
-                (self.is_subscribed, self.retry_within) = (true, None);
+                (self.subscription, self.retry_within) = (Confirmed, None);
                 self.is_triggered = false;
             }
-            Input::Unsubscribed => self.is_subscribed = false,
+            Input::Unsubscribed => {
+                let is_lost = matches!(self.subscription, Confirmed);
+                self.subscription = if is_lost { Lost } else { Missing };
+            }
             _ => {}
         }
     }
@@ -134,8 +149,8 @@ impl NotificationState {
     /// * A message schedules a retry, unless one is scheduled: that one sees the release too.
     /// * A grant to another client cancels the scheduled retry, but it does not lengthen a back-off
     ///   pause.
-    /// * The end of the subscription matters to pauses that rely on it. The other pauses end
-    ///   without a message.
+    /// * The loss of the subscription matters to pauses that rely on it: until a message comes, the
+    ///   holder's lease ends, or the wait is over. The other pauses end without a message.
     pub(super) fn on_input(
         &mut self,
         input: &Input,
@@ -155,9 +170,10 @@ impl NotificationState {
             }
             (Input::AcquiredByOther { .. }, TimeoutReason::BackOff) => RetryDecision::Keep,
             (Input::AcquiredByOther { lease }, _) => RetryDecision::Defer(*lease),
-            (Input::Unsubscribed, TimeoutReason::Silence | TimeoutReason::WaitOver) => {
-                RetryDecision::Poll
-            }
+            (
+                Input::Unsubscribed,
+                TimeoutReason::Silence | TimeoutReason::HolderExpires | TimeoutReason::WaitOver,
+            ) if self.subscription == Subscription::Lost => RetryDecision::Poll,
             _ => RetryDecision::Keep,
         }
     }
@@ -193,7 +209,8 @@ impl NotificationState {
     /// How long to wait for a message: 7.5 to 10 s, at random, so that waiters do not retry
     /// together. `None` without a confirmed subscription: the machine polls.
     pub(super) fn silence_timeout(&self, ids: &mut Ids) -> Option<Duration> {
-        self.is_subscribed.then(|| SILENCE_MAX - ids.jitter(SILENCE_MAX / 4))
+        let is_subscribed = self.subscription == Subscription::Confirmed;
+        is_subscribed.then(|| SILENCE_MAX - ids.jitter(SILENCE_MAX / 4))
     }
 
     /// Returns the [`Output::Subscribe`] of the topic, once for each topic; `None` if there is no

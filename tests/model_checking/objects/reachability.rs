@@ -8,9 +8,20 @@ use super::plan::{NAME, client_of};
 use super::run_record::{Executed, QUEUE, RunRecord};
 use super::stage::Outcome;
 
-/// An event of some run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CoverPoint {
+/// Defines the enum, and `ALL` with its variants.
+macro_rules! cover_points {
+    ($($(#[$doc:meta])* $point:ident,)*) => {
+        /// An event of some run.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum CoverPoint {
+            $($(#[$doc])* $point,)*
+        }
+
+        const ALL: &[CoverPoint] = &[$(CoverPoint::$point),*];
+    };
+}
+
+cover_points! {
     BothGranted,
     Busy,
     /// The end of an owner that was never granted.
@@ -47,45 +58,13 @@ pub(crate) enum CoverPoint {
     Open,
 }
 
-const ALL: [CoverPoint; 26] = {
-    use CoverPoint::*;
-    [
-        BothGranted,
-        Busy,
-        Abandoned,
-        Renewed,
-        Lost,
-        Unknown,
-        LateGrant,
-        RefusedAsLate,
-        RefusedAsGone,
-        RefusedAsLost,
-        Repeated,
-        NestedRead,
-        Downgraded,
-        Queued,
-        PassedOver,
-        Restored,
-        Stale,
-        TookOver,
-        HandedOver,
-        Done,
-        NotExecuted,
-        ResultRepeated,
-        Cancelled,
-        Nothing,
-        BoundRequired,
-        Open,
-    ]
-};
-
 /// The events so far, of all runs.
 #[derive(Default)]
 pub(crate) struct Reachability(AtomicU32);
 
 impl fmt::Debug for Reachability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(ALL.into_iter().filter(|point| self.saw(*point))).finish()
+        f.debug_list().entries(ALL.iter().filter(|point| self.saw(**point))).finish()
     }
 }
 

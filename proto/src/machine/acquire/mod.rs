@@ -21,7 +21,7 @@ mod rounds;
 use core::time::Duration;
 
 use super::backoff::Backoff;
-use super::call::{CallOutcome, RetriedCall, may_pass};
+use super::call::{CallOutcome, RetriedCall, may_be_granted};
 use super::ids::Ids;
 use super::notification_state::NotificationState;
 use super::owner_attempt::OwnerAttempt;
@@ -111,6 +111,11 @@ impl Acquire {
     }
 
     fn send_try(&mut self, now: Instant) {
+        self.send_try_within(Self::attempts(self.budget_left()), now);
+    }
+
+    /// Sends a try. A last try has up to `attempts` attempts; the wait itself repeats any other.
+    fn send_try_within(&mut self, attempts: u8, now: Instant) {
         let last = self.is_wait_over(now) || !self.affords_another();
         self.current.tries += 1;
         self.notifications.on_try(now);
@@ -127,11 +132,10 @@ impl Acquire {
             // refusal those that were refused too.
             announces: self.params.is_contended || self.notifications.has_topic(),
         });
-        // The wait itself repeats a try that is not the last one.
-        let attempts = if last { Self::attempts(self.budget_left()) } else { 1 };
+        let attempts = if last { attempts } else { 1 };
         let mut attempt_time = self.params.attempt.within(lease);
         if let Some(over) = self.wait_over.filter(|_| !last) {
-            // If Redis refuses this try after the end of the wait, the last try still follows.
+            // If this try is refused or fails after the end of the wait, the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
         let script = replicas::awaiting(script, self.params.replicas, attempt_time);
@@ -156,22 +160,19 @@ impl Acquire {
     fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
         self.current.open |= unsure;
         if let CallOutcome::Refused(refusal) = &outcome {
-            // Redis may execute a delayed copy once the reason of the refusal has passed.
-            self.current.open |= may_pass(refusal.kind());
+            self.current.open |= may_be_granted(refusal);
         }
         match outcome {
             CallOutcome::Replied(reply, sent_at) => self.on_reply(&reply, sent_at, last, now),
             CallOutcome::Refused(refusal) if refusal.kind().is_transient() && !last => {
                 self.pause_after_failure(None, now);
             }
-            CallOutcome::Refused(refusal) => {
-                // Refused, but perhaps executed: a script that stopped half-way, at a command that
-                // the user may not run, or one whose gateway cannot wait for replicas.
-                self.current.open |=
-                    matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported);
-                self.end(AcquireError::Refused(refusal), now);
+            CallOutcome::Refused(refusal) => self.end(AcquireError::Refused(refusal), now),
+            // The last try follows at once, in one attempt, since the gateway may be hanging.
+            CallOutcome::GaveUp(_) if !last && self.is_wait_over(now) => {
+                self.send_try_within(1, now);
             }
-            CallOutcome::GaveUp(kind) if !last && !self.is_wait_over(now) => {
+            CallOutcome::GaveUp(kind) if !last => {
                 self.pause_after_failure(kind.retry_after(), now);
             }
             CallOutcome::GaveUp(kind) => self.end(AcquireError::Unreachable(kind), now),
@@ -202,11 +203,9 @@ impl Acquire {
                 self.target.target.learn(reply);
                 self.pause(reply, now);
             }
-            // The owner has a tombstone, so it needs no abandon.
-            Code::Gone => {
-                self.current.open = false;
-                self.start_over(AcquireError::TooSlow, now);
-            }
+            // The owner has a tombstone, so it needs no abandon. The budget has room for the last
+            // try at least: it is reserved before any other try.
+            Code::Gone => self.abandoned(Then::Retry, now),
             // The bound came from an outdated reading of Redis' clock, and the reply brought a new
             // one: the first owner is replaced even if the wait is over. The round is open, since
             // an earlier try may have been granted before the bound.

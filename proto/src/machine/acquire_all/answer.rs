@@ -1,7 +1,7 @@
 //! Applies the outcome of a try, or of a raise of the token, to the part that sent it. The outcome
 //! of an undoing is in `part.rs`.
 
-use super::super::call::{CallOutcome, may_pass};
+use super::super::call::{CallOutcome, may_be_granted};
 use super::super::{Lease, replicas};
 use super::part::Part;
 use super::terms::{PartStatus, SharedState, TryOptions};
@@ -31,12 +31,7 @@ impl Part {
                 self.on_reply(&reply, sent_at, options, shared, now)
             }
             CallOutcome::Refused(refusal) => {
-                // Redis also returns an error if a script fails after its first writes, and a
-                // gateway if `WAIT` fails after the script, so a hold may exist. `CROSSSLOT` comes
-                // before a script starts.
-                let begun = matches!(refusal.kind(), RefusalKind::Other | RefusalKind::Unsupported)
-                    && refusal.code() != "CROSSSLOT";
-                self.current.open |= begun || may_pass(refusal.kind());
+                self.current.open |= may_be_granted(&refusal);
                 if refusal.kind().is_transient() {
                     self.on_no_reply(PartStatus::Refused(refusal), unsure, now);
                 } else {

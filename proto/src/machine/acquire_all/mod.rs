@@ -28,7 +28,7 @@ use core::time::Duration;
 
 pub(super) use part::Part;
 pub(super) use parts::{NOTHING, Parts, ReservedCalls};
-pub(super) use stage::{CANCELLED, InputTarget, Stage};
+pub(super) use stage::Stage;
 pub(super) use terms::PartStatus;
 
 use super::{
@@ -137,7 +137,7 @@ impl AcquireAll {
     fn decide(&mut self, last: bool, now: Instant) {
         let refused = self.parts.iter().map(|(_, part)| part.status()).find(|no| no.is_final());
         if let Some(error) = refused.map(PartStatus::error) {
-            return self.end(error);
+            return self.stage.end(&mut self.parts, error);
         }
         match self.first_missing(now) {
             None => self.complete(last, now),
@@ -165,7 +165,8 @@ impl AcquireAll {
             .parts
             .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
         if let Some(newest) = self.regressed_token(now) {
-            return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() });
+            let error = AcquireError::TokenRegressed { newest: newest.as_u64() };
+            return self.stage.end(&mut self.parts, error);
         }
         let token = self.parts.get(0).and_then(|part| part.held(now)).map(|(_, token)| token);
         match token {
@@ -201,9 +202,9 @@ impl AcquireAll {
     /// after a pause unless this was the last try.
     fn too_slow(&mut self, last: bool, now: Instant) {
         if last {
-            return self.end(AcquireError::TooSlow);
+            return self.stage.end(&mut self.parts, AcquireError::TooSlow);
         }
-        self.extended = false;
+        (self.kept_until, self.extended) = (None, false);
         let all = self.parts.places(|_| true);
         self.parts.undo(&all);
         self.pause(0, now);
@@ -214,7 +215,7 @@ impl AcquireAll {
         let Some(part) = self.parts.get(place) else { return };
         if last {
             let error = part.status().error();
-            return self.end(error);
+            return self.stage.end(&mut self.parts, error);
         }
         self.extended = false;
         // `try_all` let another part join its queue, and this one's owner has ended without a
@@ -278,22 +279,14 @@ impl AcquireAll {
             .find(|(_, part)| part.held(now).is_none() && *part.status() != PartStatus::Idle)
             .map(|(place, _)| place)
     }
-
-    /// Releases all parts, then ends with `error`.
-    fn end(&mut self, error: AcquireError) {
-        self.parts.undo_all();
-        self.stage = Stage::Ending(error);
-    }
 }
 
 impl Machine for AcquireAll {
     type Outcome = Result<MultiGrant, AcquireError>;
 
     fn handle(&mut self, input: Input, now: Instant) {
-        match self.stage.on_input(&input) {
-            InputTarget::Nothing => return,
-            InputTarget::All => return self.end(CANCELLED),
-            InputTarget::Parts => self.parts.handle(&input, now),
+        if !self.stage.handle(&mut self.parts, &input, now) {
+            return;
         }
         match self.stage {
             Stage::Requesting(last) if !self.parts.await_replies() => self.decide(last, now),

@@ -19,34 +19,35 @@ pub(in crate::machine) enum Stage<A, T> {
     Over(Result<MultiGrant, AcquireError>),
 }
 
-/// How a machine handles an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::machine) enum InputTarget {
-    /// It ignores the input: it is done.
-    Nothing,
-    /// It does not pass the input on: its caller has cancelled, and it releases all parts.
-    All,
-    /// It passes the input to the parts, and then decides its next step.
-    Parts,
-}
-
 /// The outcome of a cancelled wait. [`Parts::ended`] sets `held_at_most` if a hold may remain.
-pub(in crate::machine) const CANCELLED: AcquireError =
-    AcquireError::Cancelled { held_at_most: None };
+const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
 
 impl<A, T> Stage<A, T> {
-    /// Returns how to handle the input. A cancellation replaces the error of a machine that is
-    /// ending.
-    pub(in crate::machine) fn on_input(&mut self, input: &Input) -> InputTarget {
-        match (self, input) {
-            (Self::Over(_), _) => InputTarget::Nothing,
-            (Self::Ending(error), Input::Cancelled) => {
-                *error = CANCELLED;
-                InputTarget::Parts
+    /// Releases all parts, then ends with `error`.
+    pub(in crate::machine) fn end(&mut self, parts: &mut Parts, error: AcquireError) {
+        parts.undo_all();
+        *self = Self::Ending(error);
+    }
+
+    /// Passes an input to the parts, and returns whether the machine has to decide its next step. A
+    /// cancellation ends the wait, and replaces the error of a machine that is ending.
+    pub(in crate::machine) fn handle(
+        &mut self,
+        parts: &mut Parts,
+        input: &Input,
+        now: Instant,
+    ) -> bool {
+        match (&mut *self, input) {
+            (Self::Over(_), _) => return false,
+            (Self::Ending(error), Input::Cancelled) => *error = CANCELLED,
+            (_, Input::Cancelled) => {
+                self.end(parts, CANCELLED);
+                return false;
             }
-            (_, Input::Cancelled) => InputTarget::All,
-            _ => InputTarget::Parts,
+            _ => {}
         }
+        parts.handle(input, now);
+        true
     }
 
     /// Returns the next output, and ends when all releases have an outcome. With more than

@@ -35,6 +35,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::name::{FencingToken, LockName, OwnerId, PermitId, RequestId};
+use crate::protocol::key;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::{Bound, ScriptCall};
 use crate::timing::LeaseTime;
@@ -101,8 +102,7 @@ impl Target {
         match self {
             Self::Lock(calls) => calls.announcements().collect(),
             Self::Write(calls) => [calls.announcement()].into(),
-            Self::Semaphore(calls) => [calls.announcement()].into(),
-            Self::Permits(calls) => [calls.announcement()].into(),
+            Self::Semaphore(_) | Self::Permits(_) => [key::permits_channel(self.name())].into(),
             _ => Vec::new(),
         }
     }

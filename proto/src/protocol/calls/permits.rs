@@ -117,12 +117,7 @@ impl PermitCalls {
 
     pub(super) fn topic(&self) -> Topic {
         let wakes = WakePolicy::Permits(self.permits.get().into());
-        Topic::new(self.announcement(), self.publish, wakes)
-    }
-
-    /// The channel on which grants are published.
-    pub(super) fn announcement(&self) -> String {
-        key::permits_channel(&self.name)
+        Topic::new(key::permits_channel(&self.name), self.publish, wakes)
     }
 
     pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {

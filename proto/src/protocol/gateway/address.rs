@@ -76,7 +76,8 @@ pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOptio
             "an address of letters, digits and - . _ ~ : / [ ] alone, without quotes, white space or escapes",
         );
     }
-    let (authority, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
+    let slash = rest.find('/').and_then(|slash| rest.split_at_checked(slash));
+    let (authority, path) = slash.unwrap_or((rest, ""));
     let Some(host) = host(authority) else {
         return refused("an address with a host, and a port of 1 to 65535 if any");
     };
@@ -96,10 +97,10 @@ pub(super) fn parse(url: &str, plain_http: bool) -> Result<Address, InvalidOptio
 
 /// Whether the address is one of a Redis server, such as `redis://` or `valkeys://`.
 fn is_of_redis(url: &str) -> bool {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    scheme.is_some_and(|scheme| {
-        scheme == "tcp" || scheme.starts_with("redis") || scheme.starts_with("valkey")
-    })
+    let Some((scheme, rest)) = url.split_once(':') else { return false };
+    let scheme = scheme.to_ascii_lowercase();
+    rest.starts_with("//")
+        && (scheme == "tcp" || scheme.starts_with("redis") || scheme.starts_with("valkey"))
 }
 
 /// The host of an authority that consists of a host and an optional valid port.
