@@ -42,7 +42,7 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[tokio::test]
-async fn calls_of_one_turn_are_one_request_and_each_has_its_own_answer() {
+async fn calls_of_one_turn_share_a_request_and_each_has_its_own_result() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job:3").unwrap().acquire().await.unwrap();
     env.proxy.plan(|_| Fault::none());
@@ -79,7 +79,7 @@ async fn calls_of_one_task_and_of_several_kinds_are_one_request() {
 }
 
 #[tokio::test]
-async fn no_request_has_more_than_so_many_calls() {
+async fn no_request_has_more_than_the_maximum_of_calls() {
     let env = TestEnv::new().await;
     let taken = try_all(&env.client(), 130).await;
     assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (3, 130));
@@ -88,7 +88,7 @@ async fn no_request_has_more_than_so_many_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_the_calls_of_several_threads_none_is_lost() {
+async fn no_call_of_several_threads_is_lost() {
     let env = TestEnv::new().await;
     let client = env.client();
     let pairs = (0..30).map(|number| {
@@ -213,7 +213,7 @@ type Tries = JoinSet<Taken>;
 
 /// S17.
 #[tokio::test]
-async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
+async fn calls_without_a_response_are_retried_and_granted_once() {
     for response in [
         FaultResponse::Bytes(Vec::new()),
         FaultResponse::Truncated,
@@ -250,7 +250,7 @@ async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
 
 /// S17.
 #[tokio::test]
-async fn of_what_is_executed_in_part_each_is_granted_once() {
+async fn each_call_of_a_partly_executed_batch_is_granted_once() {
     for (count, response) in [1, 2].into_iter().flat_map(|count| {
         [FaultResponse::Bytes(Vec::new()), FaultResponse::Truncated, FaultResponse::Real]
             .map(|response| (count, response))
@@ -276,7 +276,7 @@ async fn of_what_is_executed_in_part_each_is_granted_once() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_does_not_end_what_has_worked_before() {
+async fn a_lost_response_does_not_end_a_capability_that_has_worked() {
     let env = TestEnv::with(|seen| match (seen.script, seen.number) {
         ("lock_acquire", 4) => Fault::executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
@@ -292,7 +292,7 @@ async fn a_lost_answer_does_not_end_what_has_worked_before() {
 
 // Slow: each of six gateways gets 211 real requests, each on a connection of its own.
 #[tokio::test]
-async fn a_gateway_without_pipelines_is_found_out_once() {
+async fn a_gateway_without_pipelines_is_detected_once() {
     for response in [
         page(404),
         json(404, r#"{"error":"SRH: Endpoint not found."}"#),
@@ -317,7 +317,7 @@ async fn a_gateway_without_pipelines_is_found_out_once() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_does_not_know_us_says_so_to_all() {
+async fn a_gateway_that_rejects_the_token_rejects_every_call_of_a_batch() {
     let env = TestEnv::new().await;
     env.proxy.refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
     for taken in try_all(&env.client(), 5).await {
@@ -330,7 +330,7 @@ async fn a_gateway_that_does_not_know_us_says_so_to_all() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_hangs_on_pipelines_is_asked_singly_after_one_attempt() {
+async fn a_gateway_that_hangs_on_pipelines_gets_single_requests_after_one_attempt() {
     let env = TestEnv::new().await;
     env.proxy.refuse_pipelines(FaultResponse::Silence);
     let (client, host) = env.virtual_client();

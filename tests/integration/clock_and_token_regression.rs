@@ -13,7 +13,7 @@ use test_support::test_env::TestEnv;
 
 /// S27, S57.
 #[tokio::test]
-async fn it_is_told_once_that_redis_clock_was_set_back() {
+async fn a_step_back_of_redis_clock_is_reported_once() {
     let env = TestEnv::new().await;
     let client = env.client();
     let mut events = client.events();

@@ -34,7 +34,7 @@ fn briefly() -> AcquireOptions {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_over_says_what_was_in_its_way() {
+async fn a_wait_that_times_out_has_the_last_failure_in_its_error() {
     let env = TestEnv::new().await;
     let (client, time) = env.virtual_client();
     let lock = client.lock("job").unwrap();

@@ -78,7 +78,7 @@ async fn assert_heeded(config: Config, token: &str, refused: &str) {
 
 /// S47.
 #[tokio::test]
-async fn a_wait_goes_on_when_a_gateway_without_room_has_some_again() {
+async fn a_wait_continues_when_an_overloaded_gateway_accepts_requests_again() {
     assert_heeded(door_config(BODY), TOKEN, "503").await;
 }
 

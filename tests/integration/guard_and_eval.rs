@@ -76,7 +76,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
 }
 
 #[tokio::test]
-async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
+async fn a_copy_of_a_write_has_a_bound_although_its_client_has_no_clock_of_that_redis() {
     let (there, here) = (TestEnv::new().await, TestEnv::new().await);
     let lease = there.client().lock("job").unwrap().acquire().await.unwrap();
     let guard = here.client().guard("total", GuardMemory::DEFAULT).unwrap();
@@ -188,7 +188,7 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_compile_is_told_in_redis_words() {
+async fn a_script_that_does_not_compile_is_reported_in_redis_words() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     for (text, response) in [

@@ -15,7 +15,7 @@ async fn next(events: &mut Events) -> Option<Situation> {
 
 /// S80.
 #[tokio::test]
-async fn renewals_and_a_release_are_told_and_then_nothing() {
+async fn renewals_and_a_release_are_the_only_events() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
@@ -28,7 +28,7 @@ async fn renewals_and_a_release_are_told_and_then_nothing() {
 }
 
 #[tokio::test]
-async fn a_loss_is_the_last_that_is_told() {
+async fn a_loss_is_the_last_event_of_a_lease() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();

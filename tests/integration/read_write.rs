@@ -69,7 +69,7 @@ async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
 }
 
 #[tokio::test]
-async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_token() {
+async fn a_read_confirmed_after_the_end_of_its_write_has_the_readers_token() {
     let env = TestEnv::new().await;
     let owner = shelf(&env.client().owner());
     let writer = owner.write().acquire().await.unwrap();
@@ -137,7 +137,7 @@ async fn a_reader_that_died_does_not_hold_a_writer_up() {
 }
 
 #[tokio::test]
-async fn a_long_read_is_asked_for_by_the_time_of_java_s_watchdog() {
+async fn a_long_read_is_requested_in_pieces_of_java_s_watchdog_time() {
     let env = TestEnv::new().await;
     let client = env.client();
     let long = AcquireOptions::new().lease(Duration::from_secs(600));

@@ -44,7 +44,7 @@ async fn the_program_takes_the_lock_and_prints_its_token() {
 }
 
 #[tokio::test]
-async fn without_its_variables_the_program_says_what_to_set() {
+async fn without_its_variables_the_program_prints_which_to_set() {
     for (url, token, message) in [
         ("", "t", "`UPSTASH_REDIS_REST_URL` is not set: expected the provider's REST URL"),
         ("rediss://a.example:6379", "t", "`UPSTASH_REDIS_REST_URL` is not acceptable"),
@@ -61,7 +61,7 @@ async fn without_its_variables_the_program_says_what_to_set() {
 }
 
 #[tokio::test]
-async fn the_program_with_errors_releases_the_lock_or_says_why_it_has_none() {
+async fn the_program_with_errors_releases_the_lock_or_prints_why_it_has_none() {
     let env = TestEnv::new().await;
     let output = run(env!("CARGO_BIN_EXE_errors"), &env).await;
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");

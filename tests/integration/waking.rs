@@ -216,7 +216,7 @@ async fn few_ask(env: TestEnv, script: &str, lock: impl Fn(Led) -> VirtualLock) 
 }
 
 #[tokio::test]
-async fn permits_that_come_back_together_wake_as_many_as_they_serve() {
+async fn permits_returned_together_wake_as_many_waiters_as_they_serve() {
     let env = TestEnv::new().await;
     let pool = env.client().semaphore("pool").unwrap();
     pool.try_set_permits(4, None).await.unwrap();

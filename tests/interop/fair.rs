@@ -73,7 +73,7 @@ async fn held_by_java(both: &Both) -> Object {
 }
 
 #[tokio::test]
-async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
+async fn waiters_of_both_sides_share_one_queue_and_are_served_in_order() {
     let both = Both::start().await;
     let watch = Watch::start(&both).await;
     let holder =
@@ -108,7 +108,7 @@ async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
 }
 
 #[tokio::test]
-async fn a_waiter_of_ours_that_leaves_lets_java_move_up() {
+async fn a_waiter_of_ours_that_leaves_moves_java_s_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let (leave, left) = oneshot::channel();
@@ -131,7 +131,7 @@ async fn a_waiter_of_ours_that_leaves_lets_java_move_up() {
 }
 
 #[tokio::test]
-async fn a_waiter_of_java_that_leaves_lets_us_move_up() {
+async fn a_waiter_of_java_that_leaves_moves_ours_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let left = java_waits_for_a_while(&both, "tryLock", 1_000).await;
@@ -172,7 +172,7 @@ async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
 /// S90: No message wakes the Java waiter: it retries when the hold that it knows of would have
 /// expired.
 #[tokio::test]
-async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
+async fn a_dead_waiter_of_ours_does_not_block_java_s_waiters() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let dead = both.wait_for(brisk(&both)).await;
@@ -190,7 +190,7 @@ async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
 
 /// Redisson's weak point 16: Redisson would wait five minutes for a dead waiter of its own.
 #[tokio::test]
-async fn a_dead_waiter_of_java_does_not_keep_us_from_our_turn() {
+async fn a_dead_waiter_of_java_does_not_block_our_waiters() {
     let both = Both::start().await;
     let holder =
         both.ours::<Fair>().acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();

@@ -66,7 +66,7 @@ fn take(calls: &Calls, who: u8) -> ScriptCall {
 
 /// H2 of an attack on the gateway: a query read all values of a group.
 #[tokio::test]
-async fn questions_about_a_full_group_read_a_slice() {
+async fn queries_of_a_full_group_read_a_slice() {
     let redis = Redis::start().await;
     fill_values(&redis, VALUES, redis.now_ms().await + 600_000).await;
     let state = Cost::of(&redis, &reads(NAME).inspect(request(1), None), Code::No).await;
@@ -97,7 +97,7 @@ async fn readers_are_counted_one_by_one_up_to_a_thousand_fields() {
 }
 
 #[tokio::test]
-async fn a_lock_with_as_many_readers_as_can_be_is_taken_and_freed_by_a_look_at_a_slice() {
+async fn a_lock_with_the_maximum_of_readers_is_acquired_and_released_by_reading_a_slice() {
     let redis = Redis::start().await;
     fill_readers(&redis, READERS - 1, 1).await;
     let taken = Cost::of(&redis, &take(&reads(NAME), 1), Code::Done).await;
@@ -194,7 +194,7 @@ async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
 
 /// The check of the kind costs no command on a free lock, and one on a busy lock.
 #[tokio::test]
-async fn a_free_lock_is_taken_without_a_look_at_its_kind() {
+async fn a_free_lock_is_acquired_without_a_check_of_its_kind() {
     let redis = Redis::start().await;
     let free = Cost::of(&redis, &take(&lock(NAME), 1), Code::Done).await;
     assert_eq!((free.ran("hscan"), free.ran("hlen"), free.ran("type")), (0, 0, 0));

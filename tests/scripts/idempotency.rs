@@ -166,7 +166,7 @@ async fn an_owner_is_granted_once_even_if_another_owner_held_the_lock_in_between
 }
 
 #[tokio::test]
-async fn a_repeated_acquisition_starts_the_lease_anew_and_never_shortens_it() {
+async fn a_repeated_acquisition_restarts_the_lease_and_never_shortens_it() {
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
     redis.ask::<u64>(&["PEXPIRE", "job", "5000"]).await;

@@ -73,7 +73,7 @@ async fn a_group_that_is_full_takes_no_more_values() {
 }
 
 #[tokio::test]
-async fn values_that_have_ended_make_room_in_a_group_that_is_full() {
+async fn expired_values_of_a_full_group_are_replaced_by_new_ones() {
     let redis = Redis::start().await;
     let ours = values(NAME, &["A", "B"]);
     let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
@@ -93,7 +93,7 @@ async fn values_that_have_ended_make_room_in_a_group_that_is_full() {
 }
 
 #[tokio::test]
-async fn a_lock_with_too_many_readers_lets_no_more_in() {
+async fn a_lock_with_too_many_readers_admits_no_more() {
     let redis = Redis::start().await;
     let reads = reads(NAME);
     let grant = redis.run(&take(&redis, &reads, 1).await).await.value.parse().unwrap();
@@ -154,7 +154,7 @@ async fn dead_readers_are_removed_by_the_tries_of_a_writer_that_come_soon_after_
 
 /// The fields of dead readers filled the lock as long as readers overlapped.
 #[tokio::test]
-async fn dead_readers_make_room_for_new_ones_in_a_lock_that_is_full() {
+async fn dead_readers_of_a_full_lock_are_replaced_by_new_ones() {
     let redis = Redis::start().await;
     let reads = among_dead_readers(&redis, READERS - 1).await;
     for who in 2..60 {

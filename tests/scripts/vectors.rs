@@ -14,7 +14,7 @@ use test_support::redis::{Content, Keyspace, Redis};
 const VECTORS: &str = include_str!("../vectors/lock.json");
 
 #[tokio::test]
-async fn every_call_leaves_what_its_vector_says() {
+async fn every_call_leaves_the_keys_of_its_vector() {
     check_all(VECTORS, &JAVA, |step| calls::lock(step["lock"].as_str().unwrap_or("myLock"))).await;
 }
 

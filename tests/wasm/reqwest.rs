@@ -42,7 +42,7 @@ async fn the_request_is_sent_as_it_is() {
 }
 
 #[wasm_bindgen_test]
-async fn answers_of_any_kind_are_told_apart() {
+async fn results_of_each_type_are_distinguished() {
     let _fetch = InsteadOfFetch::put(&peer(true));
     for status in [200, 400, 401, 429, 503] {
         let response = send(&format!("/says/{status}")).await.unwrap();

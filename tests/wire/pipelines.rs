@@ -49,7 +49,7 @@ fn singly(capabilities: &mut GatewayCapabilities) -> usize {
 
 /// S15.
 #[test]
-fn every_answer_to_several_says_of_each_what_its_vector_says() {
+fn every_pipeline_response_has_the_outcomes_of_its_vector() {
     for vector in vectors("pipelines") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, calls, mut capabilities) =

@@ -12,7 +12,7 @@ const GOOD: &str = r#"{"result":[1,"12",30000,1700000000000,"00000000000000ff"]}
 
 /// S15, S46, S49, S61, S67.
 #[test]
-fn every_conversation_goes_as_its_vector_says() {
+fn every_conversation_matches_its_vector() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));

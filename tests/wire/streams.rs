@@ -97,7 +97,7 @@ const OBJECTS: &str = concat!(
 );
 
 #[test]
-fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
+fn a_subscription_is_requested_in_the_gateway_s_dialect() {
     let asked = |gateway: &Gateway, topic: &Topic| {
         let request = request(gateway, topic);
         (request.url, request.body)
@@ -145,7 +145,7 @@ proptest! {
 
     /// S77.
     #[test]
-    fn however_a_stream_is_cut_it_says_the_same(
+    fn a_stream_cut_anywhere_has_the_same_events(
         cuts in proptest::collection::vec(0_usize..1000, 0..40),
         lines in any::<bool>(),
     ) {
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn of_a_message_the_number_is_heard() {
+fn a_message_is_parsed_to_its_number() {
     let topic = lock(Publish::Plain);
     let channel = "redisson_lock__channel:{a, \\\"b\\\" [é]}";
     for (payload, number, digits) in [

@@ -39,7 +39,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[test]
-fn every_request_is_sent_as_its_vector_says() {
+fn every_request_matches_its_vector() {
     for vector in vectors("requests") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
@@ -64,7 +64,7 @@ fn every_request_is_sent_as_its_vector_says() {
 }
 
 #[test]
-fn every_conversation_ends_as_its_vector_says() {
+fn every_conversation_ends_as_in_its_vector() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call, mut capabilities) =
@@ -103,7 +103,7 @@ fn a_call_that_the_dialect_cannot_express_is_rejected_before_it_is_sent() {
 }
 
 #[test]
-fn user_and_password_are_looked_at_before_anything_is_sent() {
+fn user_and_password_are_checked_before_anything_is_sent() {
     let option = |token: &str| {
         Gateway::webdis("https://x.example", token).err().map(|error| error.option().to_owned())
     };

@@ -9,7 +9,7 @@ use super::env::{Cell, each_cell};
 
 /// S12, S48.
 #[tokio::test]
-async fn a_release_says_what_it_did_and_asked_again_the_same() {
+async fn a_repeated_release_returns_the_result_of_the_first() {
     each_cell("release", |_, _, _| true, released).await;
 }
 
@@ -41,7 +41,7 @@ async fn released(cell: Cell) {
 }
 
 #[tokio::test]
-async fn a_forced_release_is_done_once_and_says_so() {
+async fn a_forced_release_is_executed_once_and_reports_it() {
     each_cell("force", |object, _, _| object.forced_by().is_some(), forced).await;
 }
 

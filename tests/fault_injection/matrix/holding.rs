@@ -39,7 +39,7 @@ async fn renewed(cell: Cell) {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_or_it_is_said_that_it_was_not() {
+async fn a_query_has_a_reply_or_an_error() {
     each_cell("ask", |_, _, _| true, asked).await;
 }
 

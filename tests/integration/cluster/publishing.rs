@@ -44,7 +44,7 @@ impl Listener {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
+async fn a_release_is_published_on_the_shard_or_to_all_nodes_as_requested() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     for (publish, sharded, plain) in [
@@ -90,7 +90,7 @@ async fn every_object_works_however_it_announces() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
+async fn the_head_of_a_fair_queue_is_notified_on_its_own_channel_s_shard() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let (client, _) = env.client_publishing(Publish::Sharded);

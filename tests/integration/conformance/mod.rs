@@ -48,7 +48,7 @@ async fn tokio_is_a_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokio_with_a_clock_that_stands_still_is_a_host() {
+async fn tokio_with_a_paused_clock_is_a_host() {
     host::check(&TokioHost::new(), |_| ()).await;
 }
 
@@ -59,7 +59,7 @@ async fn the_host_of_the_tests_is_a_host() {
 }
 
 #[test]
-fn a_host_without_entropy_says_so() {
+fn a_host_without_entropy_returns_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _context = runtime.enter();
     let error = DullHost(TokioHost::new()).entropy().unwrap_err();

@@ -73,7 +73,7 @@ async fn a_script_sees_its_own_keys_and_arguments_and_nothing_of_ours() {
 }
 
 #[tokio::test]
-async fn results_of_all_kinds_are_told_in_json() {
+async fn results_of_all_types_are_returned_as_json() {
     let mut held = Held::start().await;
     for (script, wanted) in [
         ("local nothing", json!(null)),
@@ -145,7 +145,7 @@ async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn a_copy_that_finds_only_the_first_record_cannot_tell() {
+async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
     let held = Held::start().await;
     let own = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();

@@ -116,7 +116,7 @@ async fn a_user_needs_the_documented_commands_and_keys_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_one_command_never_leaves_a_hold_or_a_key_of_ours_without_an_end() {
+async fn a_user_without_one_command_never_leaves_a_hold_or_a_key_of_ours_without_an_expiry() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -158,7 +158,7 @@ async fn conversation(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
 }
 
 #[tokio::test]
-async fn the_next_is_told_on_its_own_channel_in_the_way_that_was_asked_for() {
+async fn the_next_waiter_is_notified_on_its_own_channel_in_the_requested_way() {
     let mut redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]

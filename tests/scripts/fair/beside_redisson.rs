@@ -123,7 +123,7 @@ async fn an_asynchronous_waiter_of_redisson_that_gives_up_evicts_none_of_ours() 
 
 /// S90.
 #[tokio::test]
-async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
+async fn a_dead_head_of_ours_delays_the_next_waiters_by_its_life() {
     let mut bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -142,7 +142,7 @@ async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
 
 /// S90.
 #[tokio::test]
-async fn a_dead_head_of_ours_costs_redisson_s_life_and_skew() {
+async fn a_dead_head_of_ours_delays_redisson_s_waiters_by_life_and_skew() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -219,7 +219,7 @@ async fn a_waiter_evicted_by_a_fast_clock_returns_to_its_place() {
 }
 
 #[tokio::test]
-async fn a_head_that_leaves_a_free_lock_has_the_next_one_told() {
+async fn a_head_that_leaves_a_free_lock_notifies_the_next_one() {
     let mut bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -233,7 +233,7 @@ async fn a_head_that_leaves_a_free_lock_has_the_next_one_told() {
 }
 
 #[tokio::test]
-async fn a_forced_release_frees_the_lock_once_and_tells_the_head() {
+async fn a_forced_release_frees_the_lock_once_and_notifies_the_head() {
     let mut bench = Bench::new().await;
     let grant: u64 = bench.ours(1, 1).await.value.parse().unwrap();
     bench.takes(1, 300_000).await;
@@ -251,7 +251,7 @@ async fn a_forced_release_frees_the_lock_once_and_tells_the_head() {
 }
 
 #[tokio::test]
-async fn redisson_s_waiter_with_a_score_below_its_predecessor_s_is_raised_by_who_waits_behind() {
+async fn a_redisson_waiter_s_score_below_its_predecessor_s_is_raised_by_a_later_waiter() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 5_000).await;
@@ -266,7 +266,7 @@ async fn redisson_s_waiter_with_a_score_below_its_predecessor_s_is_raised_by_who
 }
 
 #[tokio::test]
-async fn a_fair_lock_is_a_lock_to_who_looks_at_it() {
+async fn inspecting_a_fair_lock_shows_a_lock() {
     let bench = Bench::new().await;
     let grant = bench.ours(1, 1).await.value;
     let reply = bench.redis.run(&bench.lock.inspect(Some(1))).await;

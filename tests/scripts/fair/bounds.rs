@@ -103,7 +103,7 @@ async fn a_previous_owner_is_remembered_beyond_all_bounds_that_it_can_have_had()
 }
 
 #[tokio::test]
-async fn an_answer_from_a_tombstone_prolongs_it() {
+async fn a_reply_from_a_tombstone_prolongs_it() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     let abandon = lock.release(1);

@@ -145,7 +145,7 @@ async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
 
 /// S66.
 #[tokio::test]
-async fn with_full_memory_whatever_ends_or_prolongs_a_hold_of_values_passes() {
+async fn with_full_memory_calls_that_end_or_prolong_a_hold_of_values_succeed() {
     let (mut redis, grant) = full().await;
     let calls = values(&["A", "B"]);
     let renew = calls.renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));

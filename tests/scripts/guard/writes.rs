@@ -60,7 +60,7 @@ async fn a_write_is_refused_once_a_newer_token_was_seen() {
 }
 
 #[tokio::test]
-async fn an_equal_token_of_another_lease_is_refused_and_told_apart() {
+async fn an_equal_token_of_another_lease_is_refused_with_its_own_reason() {
     let redis = Redis::start().await;
     said(&redis, &write((7, 1, 1), &set("first"))).await;
     let clash = write((7, 2, 1), &set("second"));
@@ -89,7 +89,7 @@ async fn a_write_that_comes_twice_is_done_once_and_one_that_was_overtaken_never(
 }
 
 #[tokio::test]
-async fn a_claim_writes_nothing_and_closes_the_door_to_older_tokens() {
+async fn a_claim_writes_no_value_and_bars_older_tokens() {
     let redis = Redis::start().await;
     said(&redis, &write((7, 1, 1), &set("old"))).await;
     assert_eq!(said(&redis, &write((9, 2, 1), &GuardedWrite::claim())).await.0, Code::Done);
@@ -175,7 +175,7 @@ async fn a_token_from_the_future_is_refused_by_a_memory_without_an_end_too() {
 }
 
 #[tokio::test]
-async fn a_late_write_is_not_done_but_what_became_of_it_is_told() {
+async fn a_late_write_is_not_executed_but_an_earlier_result_is_returned() {
     let redis = Redis::start().await;
     let passed = bound(redis.now_ms().await - 1, 0);
     let write = |of: (u64, u8, u64), bound: Bound| {
@@ -192,7 +192,7 @@ async fn a_late_write_is_not_done_but_what_became_of_it_is_told() {
 }
 
 #[tokio::test]
-async fn the_newest_token_is_told() {
+async fn the_newest_token_is_returned() {
     let redis = Redis::start().await;
     let guard = guard(minutes(10));
     assert_eq!(said(&redis, &guard.newest(request(2))).await, (Code::No, "0".into(), -2));

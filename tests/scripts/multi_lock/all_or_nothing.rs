@@ -132,7 +132,7 @@ async fn a_member_that_is_lost_is_a_loss_of_all_and_nothing_is_repaired_or_exten
 }
 
 #[tokio::test]
-async fn a_release_tells_the_waiters_of_each_member_once() {
+async fn a_release_notifies_the_waiters_of_each_member_once() {
     let mut redis = Redis::start().await;
     taken(&redis).await;
     redis.published().await;

@@ -173,7 +173,7 @@ async fn with_full_memory_nothing_begins_and_nothing_is_written() {
 
 /// S66.
 #[tokio::test]
-async fn with_full_memory_whatever_ends_or_prolongs_a_hold_passes() {
+async fn with_full_memory_calls_that_end_or_prolong_a_hold_succeed() {
     let (mut redis, grant) = full().await;
     for (who, side) in [(1, writes(JOB)), (2, reads(JOB))] {
         let renew = side.renew(request(3), UNBOUND, &owner(who), lease(90_000), token(grant));

@@ -66,7 +66,7 @@ async fn calls_of_semaphores_and_latches_need_only_the_declared_keys_and_the_cha
 }
 
 #[tokio::test]
-async fn keys_lie_in_one_slot_whatever_the_name() {
+async fn keys_lie_in_one_slot_for_any_name() {
     let redis = Redis::start().await;
     for (name, tag) in [("job", "job"), ("x{a}b", "a"), ("{order}:7", "order")] {
         for call in conversation(&redis, name, Publish::Plain).await {

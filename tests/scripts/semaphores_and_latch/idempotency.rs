@@ -211,7 +211,7 @@ async fn nothing_of_an_owner_comes_back_after_it_was_given_back() {
 }
 
 #[tokio::test]
-async fn an_idempotent_call_is_executed_once_and_answered_twice() {
+async fn an_idempotent_call_is_executed_once_and_gets_its_result_twice() {
     let mut redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     for (place, once) in changes().iter().enumerate() {

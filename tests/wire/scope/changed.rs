@@ -153,7 +153,7 @@ fn a_call_with_an_invalid_permit_id_or_lock_kind_is_rejected() {
 }
 
 #[test]
-fn another_s_permits_are_not_reached_by_a_name_that_is_spelt_like_them() {
+fn a_name_that_is_a_key_of_another_object_does_not_reach_that_object() {
     let prefix = Prefix::new("{a}:").unwrap();
     let covers = |name: &str| {
         let mut calls = every_call(name, "{a}:x", Publish::Plain).into_iter();

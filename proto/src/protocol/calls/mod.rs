@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_tells_what_it_is() {
+    fn each_kind_of_target_has_its_properties() {
         let of = |is: fn(&Target) -> bool| all().each_ref().map(is);
         let (yes, no) = (true, false);
         assert_eq!(of(Target::is_exclusive), [yes, yes, yes, yes, no, no, no, no]);

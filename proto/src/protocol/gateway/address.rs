@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_beyond_loopback_must_be_asked_for() {
+    fn plain_http_beyond_loopback_needs_an_option() {
         assert!(parse("http://gateway:8079", false).is_err());
         assert!(parse("http://gateway:8079", true).is_ok());
     }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_stored_is_told() {
+    fn a_stored_token_is_returned() {
         let call = raising(FencingToken::MAX);
         let mut keys: Vec<&str> = call.keys().iter().map(String::as_str).collect();
         let args: Vec<&str> = call.args().iter().map(String::as_str).collect();
