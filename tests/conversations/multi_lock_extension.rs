@@ -13,7 +13,7 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
 /// A hold whose second part is granted after more than half of the first part's lease.
-fn granted_apart() -> Conversation<AcquireAll> {
+fn granted_in_parts() -> Conversation<AcquireAll> {
     let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
     spec.targets.keep_time = ms(2_000);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
@@ -32,11 +32,11 @@ fn granted_apart() -> Conversation<AcquireAll> {
 
 #[test]
 fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
-    let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
+    let multi_grant = granted_in_parts().reply_from(0, already_yours(10)).expect_done().unwrap();
     assert_eq!(tokens(&multi_grant), [10, 11]);
     // The extension takes so long that too little of the other lease is left: the machine starts
     // again.
-    let it = granted_apart().advance(100).reply_from(0, already_yours(10));
+    let it = granted_in_parts().advance(100).reply_from(0, already_yours(10));
     it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
 }
 

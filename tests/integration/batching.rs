@@ -164,8 +164,8 @@ async fn a_call_that_is_not_polled_delays_no_other_and_finds_its_reply() {
 
 #[tokio::test]
 async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
-    let told = Arc::new(Notify::new());
-    let late = Arc::clone(&told);
+    let reply_now = Arc::new(Notify::new());
+    let late = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match seen.script {
         "lock_acquire" => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
@@ -181,7 +181,7 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
     }
-    told.notify_one();
+    reply_now.notify_one();
     let mut taken = Vec::new();
     for one in tries {
         taken.push(one.await.unwrap());
@@ -192,8 +192,8 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
 
 #[tokio::test]
 async fn a_batch_does_not_wait_for_the_one_before_it() {
-    let told = Arc::new(Notify::new());
-    let late = Arc::clone(&told);
+    let reply_now = Arc::new(Notify::new());
+    let late = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
         ("lock_acquire", 1..=3) => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
@@ -204,7 +204,7 @@ async fn a_batch_does_not_wait_for_the_one_before_it() {
     until(async || env.proxy.count("lock_acquire") == 3).await;
     let second: Tries = (3..6).map(|number| try_for(client.clone(), number)).collect();
     release_all(second.join_all().await).await;
-    told.notify_one();
+    reply_now.notify_one();
     release_all(first.join_all().await).await;
     assert_eq!(env.proxy.requests(), 4);
 }

@@ -20,10 +20,10 @@ async fn renewals_and_a_release_are_the_only_events() {
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     assert_eq!(next(&mut events).await.unwrap().state, LeaseState::Held);
-    let (told, renewed) = tokio::join!(next(&mut events), lease.renew(None));
-    assert_eq!((told.unwrap().state, renewed), (LeaseState::Renewed, Ok(())));
-    let (told, released) = tokio::join!(next(&mut events), lease.release());
-    assert!(told.unwrap().released && released.is_ok());
+    let (event, renewed) = tokio::join!(next(&mut events), lease.renew(None));
+    assert_eq!((event.unwrap().state, renewed), (LeaseState::Renewed, Ok(())));
+    let (event, released) = tokio::join!(next(&mut events), lease.release());
+    assert!(event.unwrap().released && released.is_ok());
     assert_eq!(next(&mut events).await, None);
 }
 
@@ -34,7 +34,7 @@ async fn a_loss_is_the_last_event_of_a_lease() {
     let mut events = lease.events();
     next(&mut events).await.unwrap();
     env.redis.ask::<u64>(&["DEL", "job"]).await;
-    let (told, held) = tokio::join!(next(&mut events), lease.is_held());
-    assert_eq!((told.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
+    let (event, held) = tokio::join!(next(&mut events), lease.is_held());
+    assert_eq!((event.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
     assert_eq!(next(&mut events).await, None);
 }

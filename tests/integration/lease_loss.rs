@@ -132,9 +132,9 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    let stranger = env.client().lock("job").unwrap();
-    assert_eq!(stranger.force_release().await, Ok(true));
-    assert_eq!(stranger.force_release().await, Ok(false));
+    let other = env.client().lock("job").unwrap();
+    assert_eq!(other.force_release().await, Ok(true));
+    assert_eq!(other.force_release().await, Ok(false));
     assert_eq!(lease.is_held().await, Ok(false));
     assert_eq!(lease.release().await, Ok(Released::WasLost));
 }

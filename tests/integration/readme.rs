@@ -71,9 +71,9 @@ async fn the_program_with_errors_releases_the_lock_or_prints_why_it_has_none() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_errors"));
     program.env("UPSTASH_REDIS_REST_URL", format!("http://{gateway}"));
     let output = program.env("UPSTASH_REDIS_REST_TOKEN", "wrong").output().await.unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success(), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{stderr}");
     let reason = "the gateway does not accept the token or its rights";
     let subject = format!("nothing is held (lock \"nightly-report\", gateway {gateway})");
-    assert!(told.contains(reason) && told.contains(&subject), "{told}");
+    assert!(stderr.contains(reason) && stderr.contains(&subject), "{stderr}");
 }

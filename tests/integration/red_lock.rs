@@ -308,8 +308,8 @@ async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay()
 
 /// The uptime of a node's Redis, in whole seconds.
 async fn uptime(env: &TestEnv) -> u64 {
-    let told: String = env.redis.ask(&["INFO", "server"]).await;
-    let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    let info: String = env.redis.ask(&["INFO", "server"]).await;
+    let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     uptime.unwrap().parse().unwrap()
 }
 

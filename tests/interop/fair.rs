@@ -55,12 +55,12 @@ async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Ans
 }
 
 /// The waiters that edgelatch's queue query reports, in order: whether each is edgelatch's own.
-async fn told_places(both: &Both) -> Vec<bool> {
+async fn reported_places(both: &Both) -> Vec<bool> {
     let name = LockName::parse(NAME).unwrap();
     let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
     let value = both.env.redis.run(&calls.queue(request(1), None)).await.value;
-    let told: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
-    let (counts, waiters) = told.split_at(2);
+    let numbers: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
+    let (counts, waiters) = numbers.split_at(2);
     assert_eq!(counts, [waiters.len() as u64 / 2, 0], "{value}");
     waiters.chunks(2).map(|waiter| waiter[0] == 1).collect()
 }
@@ -93,7 +93,7 @@ async fn waiters_of_both_sides_share_one_queue_and_are_served_in_order() {
     let arrived = queue(&both).await;
     let places: Vec<bool> = arrived.iter().map(|holder| is_ours(holder)).collect();
     assert_eq!(places, [false, true, false, true, false, true]);
-    assert_eq!(told_places(&both).await, places);
+    assert_eq!(reported_places(&both).await, places);
     holder.release().await.unwrap();
     for (lock, unlock) in theirs {
         lock.value::<()>().await;
@@ -144,7 +144,7 @@ async fn a_waiter_of_java_that_leaves_moves_ours_up() {
 
 /// Redisson's weak point 16: a waiter that leaves an asynchronous acquisition lowers the scores of
 /// all waiters behind it by 300 s, and the next caller removes them as dead. edgelatch's waiters
-/// keep their seats.
+/// keep their places.
 #[tokio::test]
 async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
     let both = Both::start().await;

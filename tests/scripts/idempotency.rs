@@ -80,10 +80,10 @@ async fn a_request_that_comes_twice_is_done_once() {
         let call = make(prepare(&redis, &before).await);
         redis.published().await;
         let first = redis.run(&call).await;
-        let (once, said) = (redis.dump().await, redis.published().await);
+        let (once, published) = (redis.dump().await, redis.published().await);
         let second = redis.run(&call).await;
         assert_eq!(contents(&once), contents(&redis.dump().await), "{name}");
-        assert!(said.len() <= 1, "{name}: {said:?}");
+        assert!(published.len() <= 1, "{name}: {published:?}");
         assert_eq!(redis.published().await, [], "{name}");
         assert_same_answer(name, first.code, second.code);
         if first.code == Code::Done {

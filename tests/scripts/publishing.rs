@@ -26,8 +26,8 @@ async fn a_release_publishes_zero_in_the_requested_way() {
         redis.run(&job.release(request(2), UNBOUND, &owner(1))).await;
         assert_eq!(redis.ran("publish").await, plain, "{publish:?}");
         assert_eq!(redis.ran("spublish").await, sharded, "{publish:?}");
-        let heard = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain];
-        assert_eq!(redis.published().await, heard, "{publish:?}");
+        let expected = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain];
+        assert_eq!(redis.published().await, expected, "{publish:?}");
     }
 }
 
@@ -61,9 +61,9 @@ async fn a_release_of_several_locks_publishes_on_each_channel() {
         announces,
     });
     assert_eq!(redis.run(&take).await.code, Code::Done);
-    let told = ["a", "b"]
+    let expected = ["a", "b"]
         .map(|name| (format!("redisson_lock__channel:{{{name}}}"), "30000000".to_owned()));
-    assert_eq!(redis.published().await, told);
+    assert_eq!(redis.published().await, expected);
 }
 
 #[tokio::test]
@@ -133,11 +133,11 @@ async fn a_published_grant_sends_one_message_and_its_copy_none() {
                     };
                     assert_eq!(code, wanted);
                 }
-                let told = (redis.ran("publish").await, redis.ran("spublish").await);
-                assert_eq!(told, (plain, sharded), "{publish:?}");
+                let expected = (redis.ran("publish").await, redis.ran("spublish").await);
+                assert_eq!(expected, (plain, sharded), "{publish:?}");
                 // Only this test is subscribed, with a pattern.
-                let said = (channel.to_owned(), message.to_owned());
-                assert_eq!(redis.published().await, vec![said; plain], "{publish:?}");
+                let message = (channel.to_owned(), message.to_owned());
+                assert_eq!(redis.published().await, vec![message; plain], "{publish:?}");
             }
         }
     }

@@ -108,8 +108,8 @@ impl Plan {
         // Consecutive seeds must give unrelated schedules.
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind as u64);
         let mut faults = Faults::draw(&mut rng);
-        let crowd = rng.u32(0..64);
-        let clients = match crowd {
+        let competitors = rng.u32(0..64);
+        let clients = match competitors {
             0..48 => 2,
             48..60 => 3,
             60..63 => 4,

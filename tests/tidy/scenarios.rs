@@ -1,4 +1,4 @@
-//! The scenarios of `docs/reliability.md` name the tests whose comments have the scenarios' numbers.
+//! The scenarios of `docs/reliability.md` name the tests whose comments have their numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -80,10 +80,10 @@ async fn given_up(cell: Cell) {
     cell.befall("acquire");
     let given_up = until(async || cell.seen("acquire") > 0);
     let outcome = cell.lock().acquire_cancellable(patient(), given_up).await;
-    let heard_nothing = matches!(cell.action.fault.response, FaultResponse::Silence);
+    let has_no_response = matches!(cell.action.fault.response, FaultResponse::Silence);
     match outcome {
         // The response came before the cancellation.
-        Ok(lease) if !heard_nothing => {
+        Ok(lease) if !has_no_response => {
             assert_eq!(lease.release().await, Ok(Released::Released));
         }
         Err(Error { kind: AcquireError::Refused(_), .. }) if cell.action.class == Class::No => {}

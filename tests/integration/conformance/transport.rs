@@ -138,7 +138,7 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
     around: &Surroundings<'_>,
 ) {
     // The peer's own clock shows ten o'clock, whatever the time of the test.
-    let told = [
+    let values = [
         ("0", Some(0)),
         ("5", Some(5)),
         ("Sun, 22 Nov 2026 10:00:07 GMT", Some(7)),
@@ -149,7 +149,7 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
         ("soon", None),
         ("", None),
     ];
-    for (value, seconds) in told {
+    for (value, seconds) in values {
         let path = format!("/rests/{}", value.replace(' ', "%20"));
         let response = send(transport, around, &path).await.unwrap();
         let wanted = seconds.map(Duration::from_secs);

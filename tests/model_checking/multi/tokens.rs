@@ -203,8 +203,8 @@ impl Model for Votes {
                 if state.stages[number] == Stage::Asking {
                     let tokens =
                         (1..16).filter(|token| node.receivable[number] & (1 << token) != 0);
-                    let news = tokens.filter(|token| *token > node.received[number]);
-                    actions.extend(news.map(|token| Action::Receive(number, place, token)));
+                    let newer = tokens.filter(|token| *token > node.received[number]);
+                    actions.extend(newer.map(|token| Action::Receive(number, place, token)));
                 }
                 if state.stages[number] == Stage::Over {
                     actions.push(Action::Release(number, place));

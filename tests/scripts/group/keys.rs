@@ -179,8 +179,8 @@ async fn an_end_of_values_is_published_in_the_requested_way() {
             redis.published().await;
             redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
             redis.run(&end).await;
-            let told = (redis.ran("publish").await, redis.ran("spublish").await);
-            assert_eq!(told, (plain, sharded));
+            let publications = (redis.ran("publish").await, redis.ran("spublish").await);
+            assert_eq!(publications, (plain, sharded));
             let channel = format!("redisson_lock__channel:{{{GROUP}}}");
             assert_eq!(redis.published().await, vec![(channel, "0".to_owned()); plain]);
         }

@@ -50,7 +50,7 @@ async fn dies(redis: &Redis, holder: &str, entry: u64) {
     assert_eq!(redis.ask::<u64>(&["DEL", &key]).await, 1, "{key}");
 }
 
-fn heard(message: &str) -> Vec<(String, String)> {
+fn on_channel(message: &str) -> Vec<(String, String)> {
     vec![(channel(JOB), message.to_owned())]
 }
 
@@ -63,7 +63,7 @@ async fn our_writer_waits_for_java_s_reader_until_it_is_notified() {
     assert!((1..=20_000).contains(&refused.ms), "{}", refused.ms);
     redis.published().await;
     assert_eq!(java(&redis, HOLDER).ends_read(1).await, Some(1));
-    assert_eq!(redis.published().await, heard("0"));
+    assert_eq!(redis.published().await, on_channel("0"));
     assert_eq!(takes(&redis, &writes(JOB), 1, 30_000).await.code, Code::Done);
 }
 
@@ -121,7 +121,7 @@ async fn our_last_live_reader_takes_java_s_dead_ones_along() {
     dies(&redis, HOLDER, 1).await;
     redis.published().await;
     assert_eq!(ends(&redis, &reads(JOB), 1).await.code, Code::Done);
-    assert_eq!(redis.published().await, heard("0"));
+    assert_eq!(redis.published().await, on_channel("0"));
     assert!(!redis.dump().await.contains_key(JOB));
 }
 
@@ -159,7 +159,7 @@ async fn a_downgrade_admits_and_notifies_java_s_readers() {
     redis.published().await;
     let released = ends(&redis, &writes(JOB), 1).await;
     assert_eq!(released.code, Code::Done);
-    assert_eq!(redis.published().await, heard("1"));
+    assert_eq!(redis.published().await, on_channel("1"));
     assert!((1..=20_000).contains(&left(&redis).await));
     assert_eq!(java(&redis, HOLDER).reads(10_000).await, None);
     assert_eq!(takes(&redis, &reads(JOB), 3, 10_000).await.value, released.value);
@@ -168,8 +168,8 @@ async fn a_downgrade_admits_and_notifies_java_s_readers() {
     assert!(old < new);
     // The release did not name the read inside, which takes the new token when it is renewed,
     // whatever token the renewal carries.
-    for told in [old, old - 1, new, old] {
-        let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(told));
+    for known in [old, old - 1, new, old] {
+        let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(known));
         let renewed = redis.run(&renew).await;
         assert_eq!((renewed.code, renewed.value), (Code::Done, new.to_string()));
     }
@@ -295,7 +295,7 @@ async fn readers_yield_to_a_waiting_writer_unless_they_are_nested_in_a_write() {
     redis.published().await;
     let last = eager.acquire(request(40), UNBOUND, &owner(4), lease(30_000), true);
     assert_eq!(redis.run(&last).await.code, Code::No);
-    assert_eq!(redis.published().await, heard("1"));
+    assert_eq!(redis.published().await, on_channel("1"));
     assert_eq!(takes(&redis, &reads(JOB), 3, 30_000).await.code, Code::Done);
 }
 

@@ -84,7 +84,7 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     let unread = ["__channel", "redisson_rwlock", "rwlock_timeout"];
     for call in every_call("job") {
         for (place, key) in call.keys().iter().enumerate() {
-            if unread.iter().any(|part| key.contains(part)) || !asks(&call, place) {
+            if unread.iter().any(|part| key.contains(part)) || !reads_first(&call, place) {
                 continue;
             }
             redis.ask::<String>(&["FLUSHALL"]).await;
@@ -104,7 +104,7 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
 }
 
 /// Whether the call, in a Redis that has only this key, reads it before it writes.
-fn asks(call: &ScriptCall, place: usize) -> bool {
+fn reads_first(call: &ScriptCall, place: usize) -> bool {
     match call.script().name {
         // Without a hold the script reads no token.
         "read_renew" => place < 2,
