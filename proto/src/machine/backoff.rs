@@ -40,7 +40,7 @@ pub enum Pacing {
     /// Pauses by the given policy, whatever is known of the holder: Redisson's spin lock.
     Spin(SpinBackoff),
     /// At least four fifths of the time that the queue sets; a waiter that stays away longer than
-    /// that time loses its seat.
+    /// that time loses its place.
     Queue,
 }
 

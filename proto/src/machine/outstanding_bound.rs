@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_bound_it_is_reckoned_with_for_as_long_as_it_is_kept() {
+    fn without_a_bound_it_lasts_as_long_as_copies_are_kept() {
         let unbounded =
             OutstandingBound::of(Bound { not_after: None, keep: ms(600_000) }, LeaseTime::DEFAULT);
         for outstanding in [unbounded, until(95).and(unbounded)] {

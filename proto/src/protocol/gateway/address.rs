@@ -142,8 +142,8 @@ fn is_ipv6(text: &str) -> bool {
     }
 }
 
-/// Whether a host is loopback, in one of the usual spellings. Other spellings are not trusted with
-/// an unencrypted token.
+/// Whether a host is loopback, in one of the usual forms. Other forms are not trusted with an
+/// unencrypted token.
 fn is_loopback(host: &str) -> bool {
     let is_byte = |number: &str| decimal(number).is_some_and(|number| number < 256);
     host == "[::1]"
