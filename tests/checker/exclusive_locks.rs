@@ -173,11 +173,11 @@ fn an_older_token_is_refused_after_a_loss_too() {
 #[test]
 fn an_unanswered_acquisition_may_or_may_not_have_been_granted() {
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { ends_by: 60 });
     builder.hold_exclusively(2, (20, 30), 2, 100);
     builder.assert_accepted();
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { ends_by: 60 });
     builder.acquire(2, Mode::Exclusive, (20, 30), AcquireResult::Busy);
     builder.assert_accepted();
 }

@@ -32,7 +32,7 @@ impl Sim {
     }
 
     /// I4: the result of a release is what has happened in Redis.
-    pub(crate) fn check_release(&self, operation: u32, parts: usize, verdict: Released) {
+    pub(crate) fn check_release(&self, operation: u32, parts: usize, result: Released) {
         let has_lost = self.has_lost();
         let mut checker = self.checker.borrow_mut();
         // Owners that were released before the hold began, or granted too late for it, do not
@@ -40,7 +40,7 @@ impl Sim {
         let held = checker.owners_of(operation).filter(|owner| owner.held).count();
         let released =
             checker.owners_of(operation).filter(|owner| owner.held && owner.released).count();
-        match verdict {
+        match result {
             Released::Released => {
                 self.coverage.count(CoverPoint::Released, 1);
                 if released < parts {

@@ -66,7 +66,7 @@ pub(crate) struct Limits {
     pub(crate) rounds: Option<u32>,
     pub(crate) faults: Option<Faults>,
     pub(crate) seeded_fault: Option<SeededFault>,
-    /// Whether only the clients' observations are judged.
+    /// Whether only the clients' observations are checked.
     pub(crate) is_blind: bool,
 }
 

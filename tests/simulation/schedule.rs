@@ -1,4 +1,4 @@
-//! One schedule, from its plan to its verdict.
+//! One schedule, from its plan to its report.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,14 +20,14 @@ use super::transport::SimTransport;
 use super::workload::Workload;
 
 /// The result of a schedule.
-pub(crate) struct Verdict {
+pub(crate) struct Report {
     pub(crate) broken: Option<String>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Vec<String>,
 }
 
 /// Plays a schedule; with `with_trace`, records its history.
-pub(crate) fn play(plan: Plan, with_trace: bool) -> Verdict {
+pub(crate) fn play(plan: Plan, with_trace: bool) -> Report {
     let mut rng = Rng::with_seed(plan.draws);
     let hosts = (0..plan.clients).map(|_| sim_host(&plan, &mut rng)).collect();
     let nodes = (0..plan.nodes).map(|_| Node::new(&plan, &mut rng)).collect();
@@ -49,7 +49,7 @@ pub(crate) fn play(plan: Plan, with_trace: bool) -> Verdict {
     let mut trace: Option<Vec<_>> =
         sim.trace.as_ref().map(|trace| trace.borrow().lines().collect());
     trace.iter_mut().for_each(|trace| trace.extend(sim.history.borrow().lines()));
-    Verdict { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default() }
+    Report { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default() }
 }
 
 /// Draws a host's clocks: within 1 % of Redis' clock, or within 10 % with `Drift`.

@@ -28,7 +28,7 @@ const SEEDED_FAULTS: &[(SeededFault, Kind, &[&str])] = &[
 /// The simulation must find each fault within this number of schedules.
 const SCHEDULES: u64 = 100_000;
 
-/// The faults that are visible to clients: the judge must find them from the clients' histories
+/// The faults that are visible to clients: the checker must find them from the clients' histories
 /// alone.
 const VISIBLE: &[(SeededFault, Kind)] = &[
     (SeededFault::NoLatch, Kind::Lock),
@@ -50,7 +50,7 @@ pub(crate) struct FaultSearch {
     kind: Kind,
     /// The promises that it may break.
     promises: &'static [&'static str],
-    /// Whether only the clients' observations are judged.
+    /// Whether only the clients' observations are checked.
     is_blind: bool,
 }
 
@@ -71,8 +71,8 @@ pub(crate) fn all() -> impl Iterator<Item = FaultSearch> {
 impl FaultSearch {
     /// The name of the test that searches for it.
     pub(crate) fn title(&self) -> String {
-        let judge = if self.is_blind { "without_by_histories_alone" } else { "without" };
-        format!("{judge}::{}", self.seeded_fault.name())
+        let prefix = if self.is_blind { "without_by_histories_alone" } else { "without" };
+        format!("{prefix}::{}", self.seeded_fault.name())
     }
 
     /// Searches for it; returns whether it broke one of its promises.

@@ -221,10 +221,10 @@ impl Workload {
         self.stop_trusting(operation);
         sim.record_lease(acquisition, &lease);
         sim.record_release_call(acquisition);
-        let verdict = lease.release().await.map_err(Error::into_kind);
-        sim.record_release_result(acquisition, &verdict);
-        sim.trace(|| format!("host {} has released: {verdict:?}", self.host));
-        match &verdict {
+        let result = lease.release().await.map_err(Error::into_kind);
+        sim.record_release_result(acquisition, &result);
+        sim.trace(|| format!("host {} has released: {result:?}", self.host));
+        match &result {
             Ok(released) => {
                 sim.check_release(operation, planned.parts, *released);
                 sim.check_not_held(operation, self.host, None);
@@ -237,8 +237,8 @@ impl Workload {
         }
         let again = lease.release().await.map_err(Error::into_kind);
         sim.record_release_result(acquisition, &again);
-        if verdict.is_ok() && again != verdict {
-            sim.fail(|| format!("I4 released twice: {verdict:?}, then {again:?}"));
+        if result.is_ok() && again != result {
+            sim.fail(|| format!("I4 released twice: {result:?}, then {again:?}"));
         }
     }
 

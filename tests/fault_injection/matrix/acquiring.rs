@@ -28,14 +28,14 @@ async fn tried(cell: Cell) {
         return cell.assert_free().await;
     }
     match (cell.action.class, cell.times) {
-        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+        (Class::Indeterminate(_), Times::First) | (Class::Repeated, _) => {
             let lease = outcome.unwrap().unwrap();
             cell.heal().await;
             cell.assert_held().await;
             assert_eq!(lease.is_held().await, Ok(true));
             assert_eq!(lease.release().await, Ok(Released::Released));
         }
-        (Class::TellsNothing(kind), Times::All) => {
+        (Class::Indeterminate(kind), Times::All) => {
             assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(kind));
         }
         (Class::No, _) => {

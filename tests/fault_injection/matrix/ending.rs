@@ -18,10 +18,10 @@ async fn released(cell: Cell) {
     cell.befall("release");
     let outcome = lease.release().await;
     match (cell.action.class, cell.times) {
-        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+        (Class::Indeterminate(_), Times::First) | (Class::Repeated, _) => {
             assert_eq!(outcome, Ok(Released::Released));
         }
-        (Class::TellsNothing(kind), Times::All) => {
+        (Class::Indeterminate(kind), Times::All) => {
             let Err(Error { kind: ReleaseError::Unknown { cause, held_at_most }, .. }) = outcome
             else {
                 panic!("{outcome:?}")
@@ -58,8 +58,8 @@ async fn forced(cell: Cell) {
             "{outcome:?}"
         ),
         // The client finds out that it was executed.
-        Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
-        Class::TellsNothing(kind) => {
+        Class::Indeterminate(_) if executed => assert_eq!(outcome, Ok(true)),
+        Class::Indeterminate(kind) => {
             assert_eq!(outcome.clone().unwrap_err(), RequestError::NotExecuted(kind))
         }
         Class::Repeated => unreachable!("survived"),

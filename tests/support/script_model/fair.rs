@@ -244,16 +244,16 @@ impl ScriptModel {
             held |= self.remove_field(queue.name, field);
             self.leave(&queue, field);
         }
-        let verdict = i64::from(held);
-        self.fair_tombstone(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
+        let code = i64::from(held);
+        self.fair_tombstone(&run.keys[0], &format!("x{code}"), run.record_ttl(0), run.now);
         if let Some(latch) = previous {
             let life = run.record_ttl(0).max(run.args[10].parse().unwrap());
-            self.fair_tombstone(latch, &format!("x{verdict}"), life, run.now);
+            self.fair_tombstone(latch, &format!("x{code}"), life, run.now);
         }
         if self.is_free(&queue) {
             self.fair_head(&queue, None, true);
         }
-        out(verdict, "0", 0)
+        out(code, "0", 0)
     }
 
     fn fair_tombstone(&mut self, latch: &str, value: &str, life: u64, now: u64) {

@@ -148,7 +148,7 @@ impl ScriptModel {
             let least = ends + queue.skew;
             (ends <= now, score.is_none_or(|score| score < least).then_some(least))
         } else {
-            self.judge(queue, head, score, due, &mut watch)
+            self.is_dead_foreign(queue, head, score, due, &mut watch)
         };
         if dead {
             return false;
@@ -164,7 +164,7 @@ impl ScriptModel {
     }
 
     /// F8 and F9: whether a waiter of Redisson's is dead, and what its score must be.
-    fn judge(
+    fn is_dead_foreign(
         &mut self,
         queue: &Queue<'_>,
         head: &str,

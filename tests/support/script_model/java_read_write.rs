@@ -53,8 +53,8 @@ impl ScriptModel {
         if let Some(known) = self.text(latch) {
             return known.parse().ok();
         }
-        let publish = |model: &mut Self, verdict: i64| {
-            model.put(latch, Value::Text(verdict.to_string()), Some(now + life));
+        let publish = |model: &mut Self, code: i64| {
+            model.put(latch, Value::Text(code.to_string()), Some(now + life));
         };
         let Some(mode) = self.field(run.name, "mode").map(ToOwned::to_owned) else {
             publish(self, 1);
@@ -120,7 +120,7 @@ impl ScriptModel {
             return known.parse().ok();
         }
         let field = format!("{}:write", run.holder);
-        let verdict = match self.field(run.name, "mode") {
+        let code = match self.field(run.name, "mode") {
             None => None,
             Some("write") if self.has_field(run.name, &field) => {
                 let left = self.entries(run.name, &field) - 1;
@@ -139,9 +139,9 @@ impl ScriptModel {
             }
             Some(_) => return None,
         };
-        let known = verdict.unwrap_or(1).to_string();
+        let known = code.unwrap_or(1).to_string();
         self.put(latch, Value::Text(known), Some(now + life));
-        verdict
+        code
     }
 
     /// Renews the read holds of one holder; returns whether it had any.
