@@ -1,4 +1,4 @@
-//! The rooms without I/O, with numbers of 32 bits: names, times, and one conversation with a
+//! The modules without I/O on a target of 32 bits: names, times, and one conversation with a
 //! machine.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the
-//! transport's suite is not for it as a whole; what it can keep to stands here.
+//! `reqwest` on top of `fetch`. It follows redirections, which it cannot refuse, so the suite of
+//! transports does not apply as a whole. This file has the part that does.
 
 use edgelatch::client::Released;
 use edgelatch::error::FailureKind;

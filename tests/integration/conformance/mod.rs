@@ -17,7 +17,7 @@ async fn reqwest_is_a_transport() {
     let surroundings = Surroundings {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
-        tells_unsent: true,
+        reports_unsent: true,
         adds: &["accept", "content-length", "host"],
     };
     transport::check(&Reqwest::new(), &surroundings).await;
@@ -30,7 +30,7 @@ async fn a_client_of_one_s_own_is_a_transport_too() {
     let surroundings = Surroundings {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
-        tells_unsent: true,
+        reports_unsent: true,
         adds: &["accept", "content-length", "host", "user-agent"],
     };
     let client = reqwest::Client::builder()

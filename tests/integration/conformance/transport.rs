@@ -17,7 +17,7 @@ pub(crate) struct Surroundings<'a> {
     /// An address without a listener.
     pub(crate) unreachable: &'a str,
     /// Whether the runtime distinguishes a request that did not leave from one that may have.
-    pub(crate) tells_unsent: bool,
+    pub(crate) reports_unsent: bool,
     /// Headers that the runtime adds, sorted; the client itself sends only two or three.
     pub(crate) adds: &'a [&'a str],
 }
@@ -206,7 +206,7 @@ async fn a_refused_connection_is_reported_as_not_sent(
     around: &Surroundings<'_>,
 ) {
     let nowhere = Request { url: format!("{}/", around.unreachable), ..request(around, "/") };
-    let wanted = if around.tells_unsent { FailureKind::NotSent } else { FailureKind::Broken };
+    let wanted = if around.reports_unsent { FailureKind::NotSent } else { FailureKind::Broken };
     assert_eq!(transport.send(nowhere).await.unwrap_err(), wanted);
 }
 
