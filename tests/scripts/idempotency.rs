@@ -68,7 +68,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
         ("end ours by force", Before::Held, force()),
         ("end Java's by force", Before::HeldByJava, force()),
         ("end nothing by force", Before::Nothing, force()),
-        ("ask for the state", Before::Held, inspect()),
+        ("query the state", Before::Held, inspect()),
     ]
 }
 
