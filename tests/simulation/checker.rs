@@ -11,7 +11,7 @@ use super::hold::StoredHold;
 use super::lease_checker::TrustedLease;
 use super::redis::Node;
 
-/// What the observer knows of a schedule, independently of the clients.
+/// The observer's record of a schedule, independent of the clients.
 pub(crate) struct Checker {
     /// The first promise that was broken.
     pub(crate) violation: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) struct Sim {
     pub(crate) hosts: RefCell<Vec<SimHost>>,
     pub(crate) nodes: RefCell<Vec<Node>>,
     pub(crate) checker: RefCell<Checker>,
-    /// What the clients observe.
+    /// The observations of the clients.
     pub(crate) history: RefCell<History>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Option<RefCell<Trace>>,

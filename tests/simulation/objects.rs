@@ -1,4 +1,4 @@
-//! What a client acquires of each kind of object.
+//! The acquisition of each kind of object by a client.
 
 use std::time::Duration;
 

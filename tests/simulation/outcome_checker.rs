@@ -87,11 +87,11 @@ impl Sim {
                 owner.over_at = Some(over_at);
             }
         }
-        // What a minority still holds of a redLock blocks no client, and expires.
+        // The holds of a redLock on a minority of nodes block no client, and expire.
         let least = if self.plan.kind == Kind::Red { self.plan.nodes / 2 + 1 } else { 1 };
         if still_held >= least && claims {
             checker.fail(self, || {
-                format!("I4 host {host} was told that it holds nothing, and it does")
+                format!("I4 host {host} got the result that it holds nothing, and it does")
             });
         }
     }

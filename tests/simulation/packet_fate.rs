@@ -21,7 +21,7 @@ pub(crate) struct PacketFate {
     pub(crate) reply_delay: Option<u64>,
     /// Whether the gateway rejects the request as overloaded, and executes nothing.
     pub(crate) throttled: bool,
-    /// What the client receives in place of the reply.
+    /// The response that the client receives in place of the reply.
     pub(crate) wrong_reply: Option<WrongReply>,
 }
 

@@ -1,4 +1,4 @@
-//! What a client reads from a gateway's answers.
+//! The outcomes that a client reads from a gateway's responses.
 
 use edgelatch_proto::error::FailureKind;
 use edgelatch_proto::protocol::exchange::Answer;

@@ -1,4 +1,4 @@
-//! What a client reads from a stream, however the stream is cut into pieces.
+//! The events that a client reads from a stream, into whatever pieces the stream is cut.
 
 use std::time::Duration;
 

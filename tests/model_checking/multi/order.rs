@@ -11,7 +11,7 @@ use super::graph::Graph;
 /// A set of parts, as bits.
 type Parts = u8;
 
-/// What a client does after a refusal.
+/// The reaction of a client to a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Requests one part after the other, keeps the granted ones and waits: Redisson's multi-lock

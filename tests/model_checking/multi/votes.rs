@@ -12,7 +12,7 @@ use super::graph::Graph;
 /// A set of nodes, as bits.
 type Nodes = u8;
 
-/// What a client without a majority does.
+/// The reaction of a client that gets no majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Every client releases all nodes and requests all again.

@@ -1,4 +1,4 @@
-//! What an observer has recorded of one run, as a part of its state.
+//! The record of one run by an observer of all scripts: a part of the model's state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
