@@ -66,7 +66,7 @@ impl Workload {
 
     fn draw_read_write(&self) -> PlannedAcquire {
         let mut settings = ReadWriteSettings::default();
-        if self.sim.plan.draws & 1 == 1 {
+        if self.sim.plan.rng_seed & 1 == 1 {
             settings = settings.prefers_writers(WantTime::new(Duration::from_secs(5)).unwrap());
         }
         let lock = self.clients[0].read_write_lock(NAMES[0], settings).unwrap();

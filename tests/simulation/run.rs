@@ -36,7 +36,7 @@ impl Arguments {
         };
         while let Some(flag) = args.next() {
             if flag == "--blind" {
-                read.limits.is_blind = true;
+                read.limits.checks_history_only = true;
                 continue;
             }
             let value = args.next()?;
