@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut names = Vec::new();
     for (file, text) in scripts()? {
-        let begins: Vec<_> = asked_for(&text)
+        let begins: Vec<_> = named_parts(&text)
             .map(|part| parts.iter().find(|(name, _)| name.strip_suffix(".lua") == Some(part)))
             .map(|part| part.ok_or_else(|| format!("{file}: no such part")))
             .collect::<Result<_, _>>()?;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let whole: String = begins.iter().map(|(_, text)| text.as_str()).chain([&*own]).collect();
         let sha1 = sha1_smol::Sha1::from(&whole).digest();
         // With key locking, Redis has to know all keys before the script runs.
-        let computes_keys = asked_for(&text).any(|part| COMPUTE_KEYS.contains(&part));
+        let computes_keys = named_parts(&text).any(|part| COMPUTE_KEYS.contains(&part));
         let first_line = if computes_keys { "" } else { KEY_LOCKING };
         let key_locking_sha1 = sha1_smol::Sha1::from(first_line.to_owned() + &whole).digest();
         let begins: String =
@@ -88,7 +88,7 @@ fn constant(file: &str) -> String {
 }
 
 /// Returns the parts that a script's first line names.
-fn asked_for(text: &str) -> impl Iterator<Item = &str> {
+fn named_parts(text: &str) -> impl Iterator<Item = &str> {
     let first = text.lines().next().and_then(|line| line.strip_prefix("-- with "));
     first.into_iter().flat_map(|names| names.split(", "))
 }

@@ -1,6 +1,15 @@
 //! Simulation of the whole client on virtual hosts, with a virtual network and virtual Redis.
-//! Requests and replies are real bytes, a seed determines the faults, and the promises are checked
-//! after every step. See docs/reliability.md.
+//! Requests and replies are real bytes, a seed determines the faults, and checkers compare the
+//! clients with Redis after every step. The promises I1 to I10 that they check, and the conditions
+//! C1 to C3 of some promises, are those of docs/reliability.md.
+//!
+//! * `plan` draws a schedule from its seed; `schedule` plays it; `explore` plays many, and `shrink`
+//!   looks for a smaller one that fails in the same way.
+//! * `engine` has the virtual time and the tasks, `host` and `clocks` the hosts, `transport` and
+//!   `packet_fate` the network, `gateway` and `redis` the servers.
+//! * `workload` is the program of a client.
+//! * `checker`, `lease_checker` and `outcome_checker` check promises during a schedule, with the
+//!   state of Redis; `record` keeps the clients' observations for the checker of histories.
 //!
 //! `cargo xtask sim` runs it; without flags it plays some schedules of each kind.
 

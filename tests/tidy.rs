@@ -11,10 +11,10 @@ mod tidy {
     mod inputs;
     mod links;
     mod map;
-    mod papers;
+    mod module_boundaries;
+    mod pages;
     mod phrases;
     mod prose;
-    mod rooms;
     mod rules;
     mod scenarios;
     mod shipped;

@@ -1,4 +1,4 @@
-//! What can go wrong: one enum per operation. The client adds the lock and the gateway's host.
+//! The errors of each operation, without the lock and the gateway's host, which the client adds.
 //!
 //! No message contains a gateway's token, an owner id, a script or a lock's name.
 

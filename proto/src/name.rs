@@ -126,7 +126,7 @@ impl OwnerId {
         self.entropy
     }
 
-    /// Parses the field's text; each owner has one spelling.
+    /// Parses the field's text; each owner has one canonical form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (uuid, round) = text.split_once(':')?;
         let owner = Self::new(Uuid::try_parse(uuid).ok()?.into_bytes(), round.parse().ok()?);
@@ -228,7 +228,7 @@ impl FencingToken {
     /// Parses the decimal text of a reply. `None` for anything but 1 to [`MAX`](Self::MAX).
     pub fn parse(text: &str) -> Option<Self> {
         let number = text.parse().ok().filter(|n| (1..=Self::MAX.0).contains(n))?;
-        // `+1` and `01` parse too; a token has one spelling.
+        // `+1` and `01` parse too; a token has one canonical form.
         (number.to_string() == text).then_some(Self(number))
     }
 
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_s_id_has_one_spelling() {
+    fn a_request_s_id_has_one_canonical_form() {
         assert_eq!(RequestId::parse("00000000000000ff"), Some(RequestId::new(255)));
         for other in ["", "ff", "00000000000000FF", "+0000000000000ff", "000000000000000ff"] {
             assert_eq!(RequestId::parse(other), None, "{other}");
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_s_id_has_one_spelling() {
+    fn a_permit_s_id_has_one_canonical_form() {
         let text = "000102030405060708090a0b0c0d0e0f";
         assert_eq!(PermitId::parse(text).unwrap().to_text(), text);
         for text in ["", "0", &text[1..], &text.to_uppercase(), &format!("+{}", &text[1..])] {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_one_spelling_and_a_range() {
+    fn a_token_has_one_canonical_form_and_a_range() {
         assert_eq!(FencingToken::parse("9007199254740991"), Some(FencingToken::MAX));
         for text in ["0", "-1", "+1", "01", "1.5", "9007199254740992", "", "x", "1e3"] {
             assert_eq!(FencingToken::parse(text), None, "{text}");

@@ -29,7 +29,7 @@ use serde_json::json;
 use test_support::costed_calls::{in_every_world, with_most_arguments};
 use test_support::full_objects::{NAME, World};
 use test_support::redis::{Redis, TOKEN};
-use test_support::work::SpokenCall;
+use test_support::work::EditableCall;
 use tokio::time::Instant;
 
 /// The number of commands of a pipeline: several portions.
@@ -63,7 +63,7 @@ fn least(figures: &[f64]) -> f64 {
 
 /// A call, where it was made, and its times in milliseconds.
 struct Measured {
-    call: SpokenCall,
+    call: EditableCall,
     /// `None` for the calls with the most arguments.
     world: Option<World>,
     times: Vec<f64>,
@@ -76,7 +76,7 @@ struct Calls(Vec<Measured>);
 impl Calls {
     async fn measure(&mut self, redis: &Redis) {
         let mut next = 0;
-        let mut add = |call: &SpokenCall, world, ms| {
+        let mut add = |call: &EditableCall, world, ms| {
             if next == self.0.len() {
                 self.0.push(Measured { call: call.clone(), world, times: Vec::new() });
             }
@@ -108,8 +108,8 @@ impl Calls {
     }
 
     /// The longest call of each script that is made in a world, which a pipeline can repeat.
-    fn worst(&self) -> BTreeMap<&'static str, (SpokenCall, World)> {
-        let mut worst: BTreeMap<&str, (f64, (SpokenCall, World))> = BTreeMap::new();
+    fn worst(&self) -> BTreeMap<&'static str, (EditableCall, World)> {
+        let mut worst: BTreeMap<&str, (f64, (EditableCall, World))> = BTreeMap::new();
         for Measured { call, world, times } in &self.0 {
             let (Some(world), ms) = (world, least(times)) else { continue };
             if worst.get(call.script.name).is_none_or(|(most, _)| ms > *most) {
@@ -121,7 +121,7 @@ impl Calls {
 }
 
 /// Runs a call; returns the milliseconds that Redis took for it, and the texts of its reply.
-async fn time(redis: &Redis, call: &SpokenCall) -> (f64, Vec<String>) {
+async fn time(redis: &Redis, call: &EditableCall) -> (f64, Vec<String>) {
     redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
     // An error is a refusal, which takes time too.
     let reply: redis::RedisResult<Vec<String>> = redis.send(call.command()).await;
@@ -133,7 +133,7 @@ async fn time(redis: &Redis, call: &SpokenCall) -> (f64, Vec<String>) {
 
 /// The longest time in milliseconds for which another client waits while a pipeline of this call
 /// runs, each on an object of its own; the least of some rounds.
-async fn portion((call, world): &(SpokenCall, World), rounds: usize) -> f64 {
+async fn portion((call, world): &(EditableCall, World), rounds: usize) -> f64 {
     let redis = Redis::start().await;
     redis.ask::<String>(&["SCRIPT", "LOAD", &call.source]).await;
     let mut waits = Vec::new();
@@ -169,7 +169,7 @@ fn renamed(text: &str, number: usize) -> String {
     text.replace(&format!("{{{NAME}}}"), &format!("{{{NAME}{number}}}"))
 }
 
-fn command(call: &SpokenCall, number: usize) -> Vec<String> {
+fn command(call: &EditableCall, number: usize) -> Vec<String> {
     let head = ["EVALSHA".to_owned(), call.script.sha1(false).to_owned()];
     let count = call.keys.len().to_string();
     let words = call.keys.iter().chain(&call.args).map(|word| renamed(word, number));

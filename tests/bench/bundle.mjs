@@ -36,7 +36,7 @@ const sizes = {};
 for (const [name, program] of Object.entries(programs)) sizes[name] = weigh(bundle(name, program));
 process.stdout.write(`${JSON.stringify(sizes)}\n`);
 
-/** Answers the folder with the bundle, and the module where there is one. */
+/** Returns the folder with the bundle, and the module if there is one. */
 function bundle(name, { from, text, flags }) {
   const out = join(folder, name);
   rmSync(out, { recursive: true, force: true });

@@ -1,11 +1,11 @@
-// What a library costs the process that uses it.
+// Measures the processor time that a library uses in its process.
 import { randomUUID } from "node:crypto";
 
 import { pair } from "./subjects.mjs";
 
 /**
- * Microseconds of processor time per pair, and for the same requests when nothing but the transport
- * sends them; in turns.
+ * Returns the microseconds of processor time per pair, and those of the same requests without the
+ * library. Both are measured alternately.
  */
 export async function cpu(subject, { rounds, pairs }) {
   const { wire, client } = await subject();
@@ -19,7 +19,7 @@ export async function cpu(subject, { rounds, pairs }) {
     return (user + system) / pairs;
   };
   await time(whole);
-  // Only now, when Redis knows the scripts.
+  // Recorded after the warm-up, since Redis then knows the scripts.
   const bare = await wire.recorded(whole);
   await time(bare);
   const figures = { whole: [], bare: [], library: [] };

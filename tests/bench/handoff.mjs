@@ -1,15 +1,15 @@
-// From the call of a release until the next holder runs.
+// Measures the time from the call of a release until the next holder runs.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { randomly } from "./random.mjs";
 
 /**
- * Of a hold: longer than it takes to join those who wait, and not in step with those who ask at
- * intervals.
+ * The range of the time of a hold: longer than a client needs to start waiting, and random, so that
+ * holds are not in step with the intervals of polling clients.
  */
 const HOLD_MS = [20, 40];
-/** The time until all waiters wait. */
+/** The time after which all clients wait. */
 const SETTLE_MS = 400;
 const WARM_UP = 2;
 const PINGS = 100;
@@ -54,7 +54,7 @@ export async function handoff(subject, { waiters, apart, handoffs, seconds }) {
   return { ms, requests, roundTrips };
 }
 
-/** How long the smallest request takes, while nothing else is asked of the process. */
+/** Measures the round-trip time of the smallest request while the process is idle. */
 async function pings({ ping }) {
   for (let i = 0; i < PINGS; i += 1) await ping();
   const ms = [];
@@ -66,7 +66,10 @@ async function pings({ ping }) {
   return ms;
 }
 
-/** Who puts does not wait; who takes does. One at a time, or a lock would have two holders. */
+/**
+ * A queue of holders: `put` returns at once, and `take` waits for the next one. It fails if it has
+ * two entries, since a lock would then have two holders.
+ */
 function queue() {
   const there = [];
   let taker;

@@ -1,27 +1,25 @@
-// What a process keeps for each lease that is held, and for each who waits.
+// Measures the memory of a process for each held lease, and for each waiter.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { pair } from "./subjects.mjs";
 
-/** So many requests at a time, so that it is not connections that are measured. */
+/** The number of concurrent requests: few, so that the memory of connections does not count. */
 const TOGETHER = 50;
 /**
- * Between two tries of those who only poll: thousands at their own pace are more than a gateway
- * bears.
+ * The interval of libraries that poll: thousands of waiters with their default intervals would
+ * overload the gateway.
  */
-const CALM_MS = 60_000;
+const POLL_MS = 60_000;
 const SETTLE_MS = 300;
-/**
- * How often what is under way is looked at, and until when those who begin to wait do so in small
- * groups.
- */
-const LOOK_MS = 2;
-const MOST_MS = 30_000;
+/** The interval at which pending requests are counted. */
+const CHECK_MS = 2;
+/** The time after which further waiters start without regard to pending requests. */
+const RAMP_UP_MS = 30_000;
 
 /**
- * Bytes for each of so many, all of one client: `held` of different locks, or waiting for the same
- * one.
+ * Returns the bytes per lease or waiter, for `count` of them in one client: leases of different
+ * locks if `what` is `held`, else waiters for one lock.
  */
 export async function memory(subject, { count, what }) {
   const { wire, client } = await subject();
@@ -48,16 +46,16 @@ async function hold(client, name, kept) {
 
 async function wait(client, name, kept, { open }) {
   await client.lock(name).tryAcquire();
-  const end = performance.now() + MOST_MS;
+  const end = performance.now() + RAMP_UP_MS;
   for (let i = 0; i < kept.length; i += TOGETHER) {
-    for (let place = i; place < i + TOGETHER; place += 1) kept[place] = client.lock(name).acquire(CALM_MS);
-    do await sleep(LOOK_MS);
+    for (let place = i; place < i + TOGETHER; place += 1) kept[place] = client.lock(name).acquire(POLL_MS);
+    do await sleep(CHECK_MS);
     while (open() > TOGETHER && performance.now() < end);
   }
   await sleep(SETTLE_MS);
 }
 
-/** What is in use of JavaScript's heap and beside it, where WebAssembly's memory is. */
+/** The bytes in use in JavaScript's heap and outside of it, where WebAssembly's memory is. */
 function used() {
   for (let i = 0; i < 3; i += 1) globalThis.gc();
   const { heapUsed, external } = process.memoryUsage();

@@ -1,8 +1,8 @@
-//! The crate's part of `cargo xtask bench`: what `throughput.mjs` measures of npm packages, with
-//! the same figures.
+//! The crate's part of `cargo xtask bench`: measures the figures that `throughput.mjs` measures for
+//! npm packages.
 //!
-//! `native '{"tasks":4,"seconds":1}'` prints a line of JSON. Where the gateway is stands in its
-//! environment.
+//! `native '{"tasks":4,"seconds":1}'` prints a line of JSON. The environment has the gateway's
+//! address and token.
 
 use std::convert::Infallible;
 use std::env;

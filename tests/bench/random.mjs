@@ -1,6 +1,6 @@
-// Chance that is the same in each run.
+// Random numbers that are the same in each run.
 
-/** Numbers from `low` to `high`, by the seed (Park and Miller's generator). */
+/** Returns a generator of whole numbers from `low` to `high` (Park and Miller's). */
 export function randomly(seed) {
   let state = seed + 1;
   return (low, high) => {

@@ -1,8 +1,9 @@
-// What a program waits for before it holds its first lock. Nothing is imported here that a library
-// might want as well: who finds it loaded already would seem to be quicker than it is.
+// Measures the time until a program holds its first lock. Imports nothing that a library may import
+// too: the library would find it loaded, and seem to start faster than it does.
 
 /**
- * Milliseconds from the import until a call can be made, and until the first one has been answered.
+ * Returns the milliseconds from the import until a call is possible, and until the reply to the
+ * first call.
  */
 export async function start(subject) {
   const begin = performance.now();

@@ -61,7 +61,7 @@ async function upstash(env) {
         return {
           tryAcquire: () => take({ attempts: 1 }),
           acquire: (delay) => take({ attempts: NEVER, delay }),
-          // Whole seconds: its script hands them to EXPIRE.
+          // Whole seconds, since its script passes them to EXPIRE.
           renew: async () => ((await lock.extend(1_000)) ? lock : null),
           release: () => lock.release(),
         };
@@ -85,7 +85,7 @@ async function redlock(env) {
         };
         return {
           tryAcquire: () => take({ retryCount: 0 }).catch(orNull),
-          // What is not said must not be there: it would be taken for a delay of nothing.
+          // An undefined `retryDelay` must be left out: the library would take it for 0.
           acquire: (retryDelay) => take({ retryCount: -1, ...(retryDelay && { retryDelay }) }),
           renew: (lock) => lock.extend(LEASE_MS),
           release: async (lock) => (await lock.release()).attempts.length > 0,
@@ -110,7 +110,7 @@ async function redisSemaphore(env) {
         return {
           tryAcquire: () => take(once),
           acquire: (ms) => take(patient(ms)),
-          // The way that it offers to prolong by hand.
+          // The documented way to renew explicitly.
           renew: ({ identifier }) => take(make({ identifier, acquiredExternally: true })),
           release: async (mutex) => {
             const held = mutex.isAcquired;
@@ -134,7 +134,7 @@ export async function pair(lock) {
 const tool = (name) => from(process.env.EDGELATCH_TOOLS, name);
 
 /**
- * Imports a package as a module in that folder would. Wants `--experimental-import-meta-resolve`.
+ * Imports a package as a module in that folder would. Needs `--experimental-import-meta-resolve`.
  */
 function from(folder, name) {
   return import(import.meta.resolve(name, pathToFileURL(join(folder, "index.mjs"))));

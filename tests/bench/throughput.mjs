@@ -1,9 +1,9 @@
-// Pairs of acquire and release, of uncontended locks.
+// Measures pairs of acquire and release of uncontended locks.
 import { randomUUID } from "node:crypto";
 
 import { pair } from "./subjects.mjs";
 
-/** Pairs per second with so many tasks of one client, each with a lock of its own. */
+/** Returns the pairs per second of `tasks` tasks of one client, each with a lock of its own. */
 export async function throughput(subject, { tasks, seconds }) {
   const { client } = await subject();
   const made = client();
@@ -22,7 +22,7 @@ export async function throughput(subject, { tasks, seconds }) {
     const sum = pairs.reduce((a, b) => a + b);
     return (sum / (performance.now() - start)) * 1_000;
   };
-  // Engines compile what runs often, and connections are opened.
+  // Warms up: engines compile hot code, and clients open connections.
   await run(seconds * 1_000);
   return { pairs: await run(seconds * 1_000) };
 }

@@ -1,9 +1,9 @@
-// Requests and bytes of each call: on a Redis that has not seen the scripts, and later.
+// Counts the requests and bytes of each call, on a Redis that does not know the scripts, and later.
 import { randomUUID } from "node:crypto";
 
 import { startCountingProxy } from "./counting_proxy.mjs";
 
-/** Fails if a call does not do what it is for. */
+/** Fails if a call does not succeed. */
 export async function traffic(subject, _options, env) {
   const [near, far] = await Promise.all([startCountingProxy(env.url), startCountingProxy(env.redis)]);
   const { wire, client } = await subject({ url: near.url, redis: far.url });

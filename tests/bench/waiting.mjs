@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
  * the time is over. No waiter is granted.
  */
 export async function waiting(subject, { waiters, seconds }, env) {
-  // Before the subject is there, which counts what is fetched.
+  // Created before the subject, which counts all requests by `fetch`.
   const commands = watch(env);
   const { wire, client } = await subject();
   const name = `bench:${randomUUID()}`;
@@ -16,11 +16,11 @@ export async function waiting(subject, { waiters, seconds }, env) {
   for (let i = 0; i < waiters; i += 1) client().lock(name).acquire();
   await sleep(seconds * 1_000);
   const requests = wire.requests() - before.requests;
-  // Less the question itself.
+  // Without the command that reads the figure.
   return { requests, commands: (await commands()) - before.commands - 1 };
 }
 
-/** How many commands Redis has carried out, those of scripts included. */
+/** The number of commands that Redis has executed, including those of scripts. */
 function watch({ url, token }) {
   const { fetch } = globalThis;
   const init = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: '["INFO","stats"]' };

@@ -4,7 +4,7 @@
 /** The commands that a client library sends on a new connection by itself. */
 const GREETING = new Set(["hello", "client", "info", "select"]);
 
-/** Over `fetch`, which each library here looks up at each request. */
+/** Counts requests by `fetch`, which each of these libraries looks up at each request. */
 export function overHttp({ url, token }) {
   const { fetch } = globalThis;
   let requests = 0;
@@ -45,7 +45,7 @@ export function overHttp({ url, token }) {
   };
 }
 
-/** Over ioredis' connections. A request is a command. */
+/** Counts the commands on ioredis' connections. */
 export function overTcp({ redis }, Redis) {
   const { sendCommand } = Redis.prototype;
   let requests = 0;

@@ -14,26 +14,26 @@ fn of_three() -> HistoryBuilder {
 #[test]
 fn a_latch_is_counted_down_once_by_each() {
     let mut builder = of_three();
-    builder.call_latch((20, 30), LatchOperation::Down(2));
-    builder.call_latch((40, 50), LatchOperation::Down(1));
+    builder.call_latch((20, 30), LatchOperation::CountDown(2));
+    builder.call_latch((40, 50), LatchOperation::CountDown(1));
     builder.assert_accepted();
-    builder.call_latch((60, 70), LatchOperation::Down(1));
+    builder.call_latch((60, 70), LatchOperation::CountDown(1));
     builder.assert_rejected("I6 at 70");
 }
 
 #[test]
 fn concurrent_calls_may_take_effect_in_any_order() {
     let mut builder = of_three();
-    builder.call_latch((20, 60), LatchOperation::Down(0));
-    builder.call_latch((30, 50), LatchOperation::Down(1));
-    builder.call_latch((25, 40), LatchOperation::Down(2));
+    builder.call_latch((20, 60), LatchOperation::CountDown(0));
+    builder.call_latch((30, 50), LatchOperation::CountDown(1));
+    builder.call_latch((25, 40), LatchOperation::CountDown(2));
     builder.assert_accepted();
 }
 
 #[test]
 fn a_completed_call_is_visible_to_later_ones() {
     let mut builder = of_three();
-    builder.call_latch((20, 30), LatchOperation::Down(2));
+    builder.call_latch((20, 30), LatchOperation::CountDown(2));
     builder.call_latch((40, 50), LatchOperation::Read(3));
     builder.assert_rejected("I6 at 50");
 }
@@ -41,7 +41,7 @@ fn a_completed_call_is_visible_to_later_ones() {
 #[test]
 fn a_count_never_rises() {
     let mut builder = of_three();
-    builder.call_latch((20, 30), LatchOperation::Down(2));
+    builder.call_latch((20, 30), LatchOperation::CountDown(2));
     builder.call_latch((25, 35), LatchOperation::Read(3));
     builder.assert_accepted();
     builder.call_latch((36, 40), LatchOperation::Read(3));
@@ -53,9 +53,9 @@ fn a_count_never_rises() {
 #[test]
 fn an_unanswered_operation_took_effect_at_most_once() {
     let mut builder = of_three();
-    builder.counts_unconfirmed(20, LatchOperation::PerhapsDown);
+    builder.counts_unconfirmed(20, LatchOperation::UnconfirmedCountDown);
     builder.call_latch((40, 50), LatchOperation::Read(3));
-    builder.call_latch((60, 70), LatchOperation::Down(1));
+    builder.call_latch((60, 70), LatchOperation::CountDown(1));
     builder.assert_accepted();
     builder.call_latch((80, 90), LatchOperation::Read(0));
     builder.assert_rejected("I6 at 90");
@@ -64,7 +64,7 @@ fn an_unanswered_operation_took_effect_at_most_once() {
 #[test]
 fn a_call_that_was_not_executed_is_not_counted() {
     let mut builder = of_three();
-    builder.call_latch((20, 30), LatchOperation::Nothing);
+    builder.call_latch((20, 30), LatchOperation::Ignored);
     builder.call_latch((40, 50), LatchOperation::Read(2));
     builder.assert_rejected("I6 at 50");
 }
@@ -90,7 +90,7 @@ fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
     let mut builder = HistoryBuilder::default();
     builder.call_latch((0, 10), LatchOperation::Closed);
     builder.assert_rejected("I6 at 10");
-    builder.counts_unconfirmed(5, LatchOperation::PerhapsSet(1));
+    builder.counts_unconfirmed(5, LatchOperation::UnconfirmedSet(1));
     builder.assert_accepted();
 }
 

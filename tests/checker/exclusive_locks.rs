@@ -52,7 +52,7 @@ fn an_unanswered_release_ends_the_certain_period_of_a_hold() {
 /// Redis found the first hold when it was released, so its certain period ends at 300, when that
 /// release was sent, and not at 100.
 #[test]
-fn a_released_hold_existed_until_its_release_whatever_its_lease() {
+fn a_released_hold_existed_until_its_release_even_beyond_its_lease() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((300, 310));
     builder.hold_exclusively(2, (120, 130), 2, 200).released((140, 150));
@@ -173,11 +173,11 @@ fn an_older_token_is_refused_after_a_loss_too() {
 #[test]
 fn an_unanswered_acquisition_may_or_may_not_have_been_granted() {
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { ends_by: 60 });
     builder.hold_exclusively(2, (20, 30), 2, 100);
     builder.assert_accepted();
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { ends_by: 60 });
     builder.acquire(2, Mode::Exclusive, (20, 30), AcquireResult::Busy);
     builder.assert_accepted();
 }

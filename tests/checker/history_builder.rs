@@ -87,7 +87,7 @@ impl HistoryBuilder {
 
     /// Appends a call to a count-down latch.
     pub(crate) fn call_latch(&mut self, (invoked, completed): Span, operation: LatchOperation) {
-        self.history.counts.push(LatchCall { name: 0, invoked, completed, operation });
+        self.history.latch_calls.push(LatchCall { name: 0, invoked, completed, operation });
     }
 
     /// Appends a call to a count-down latch without a reply.
@@ -102,9 +102,9 @@ impl HistoryBuilder {
 
     /// Asserts that the checker rejects the history with an error that contains `reason`.
     pub(crate) fn assert_rejected(&self, reason: &str) {
-        let verdict = self.history.check();
-        let refused = verdict.as_ref().is_err_and(|what| what.contains(reason));
-        assert!(refused, "{verdict:?}, not {reason}: {:#?}", self.history);
+        let result = self.history.check();
+        let refused = result.as_ref().is_err_and(|what| what.contains(reason));
+        assert!(refused, "{result:?}, not {reason}: {:#?}", self.history);
     }
 }
 
@@ -130,17 +130,17 @@ impl AcquisitionBuilder<'_> {
 
     /// Records a release after which other acquisitions of the owner still hold.
     pub(crate) fn released_in_part(self, span: Span) -> Self {
-        self.end(span, ReleaseResult::Left)
+        self.end(span, ReleaseResult::StillHeld)
     }
 
     /// Records a release without a reply.
     pub(crate) fn release_unanswered(self, sent: Time) -> Self {
-        self.end((sent, NEVER), ReleaseResult::Nothing)
+        self.end((sent, NEVER), ReleaseResult::NoResponse)
     }
 
     /// Records a release with an unknown outcome; the hold may exist until `over`.
-    pub(crate) fn release_unknown(self, span: Span, over: Time) -> Self {
-        self.end(span, ReleaseResult::Unknown { over })
+    pub(crate) fn release_unknown(self, span: Span, ends_by: Time) -> Self {
+        self.end(span, ReleaseResult::Unknown { ends_by })
     }
 
     /// Records that the holder's clocks show at `at` a lease that lasts for `left` more.

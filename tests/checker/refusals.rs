@@ -33,7 +33,7 @@ fn a_holder_explains_a_refusal_also_during_its_release() {
 #[test]
 fn an_undone_acquisition_explains_refusals_during_its_call() {
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 50), AcquireResult::Not);
+    builder.acquire(1, Mode::Exclusive, (0, 50), AcquireResult::Failed);
     builder.acquire(2, Mode::Exclusive, (20, 30), BUSY);
     builder.assert_accepted();
     builder.acquire(3, Mode::Exclusive, (51, 60), BUSY);
@@ -43,7 +43,7 @@ fn an_undone_acquisition_explains_refusals_during_its_call() {
 #[test]
 fn an_unknown_acquisition_explains_refusals_until_its_bound() {
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { over: 60 });
+    builder.acquire(1, Mode::Exclusive, (0, 10), AcquireResult::Unknown { ends_by: 60 });
     builder.acquire(2, Mode::Exclusive, (55, 59), BUSY);
     builder.assert_accepted();
     builder.acquire(3, Mode::Exclusive, (61, 69), BUSY);
@@ -53,7 +53,7 @@ fn an_unknown_acquisition_explains_refusals_until_its_bound() {
 #[test]
 fn an_acquisition_without_a_result_explains_refusals_for_ever() {
     let mut builder = HistoryBuilder::default();
-    builder.acquire(1, Mode::Exclusive, (0, NEVER), AcquireResult::Nothing);
+    builder.acquire(1, Mode::Exclusive, (0, NEVER), AcquireResult::NoResponse);
     builder.acquire(2, Mode::Exclusive, (5_000, 5_010), BUSY);
     builder.assert_accepted();
 }

@@ -15,7 +15,7 @@ const LAST: usize = 7;
 
 /// S1.
 #[test]
-fn an_attempt_without_an_answer_is_repeated_for_the_same_owner() {
+fn an_attempt_without_a_reply_is_repeated_for_the_same_owner() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).advance(5).reply(already_yours(TOKEN).with_ms(29_000));
@@ -93,7 +93,7 @@ fn a_request_that_never_left_needs_no_undo() {
 }
 
 #[test]
-fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_anew() {
+fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_again() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));

@@ -39,7 +39,7 @@ fn a_poll_finds_a_release_within_half_a_back_off_step() {
 }
 
 #[test]
-fn a_spin_lock_keeps_its_own_back_off_whatever_the_holder_s_remaining_time() {
+fn a_spin_lock_keeps_its_own_back_off_regardless_of_the_holder_s_remaining_time() {
     let mut it = spin_lock(SpinBackoff::CONSTANT, 10_000);
     for _ in 0..5 {
         it = it.expect_call(ACQUIRE).reply(busy(3)).expect_timeout_in(TimeoutReason::BackOff, 64);

@@ -49,14 +49,14 @@ fn without_the_clock_the_first_request_only_learns_it() {
 }
 
 #[test]
-fn a_late_call_was_not_executed_and_is_sent_anew() {
+fn a_late_call_was_not_executed_and_is_resent() {
     let it = force_release().expect_call(FORCE_RELEASE).reply(Code::Late);
     let outcome = it.expect_call(FORCE_RELEASE).reply(Code::Done).expect_done();
     assert_eq!(code(outcome), Ok(Code::Done));
 }
 
 #[test]
-fn a_late_call_is_not_sent_anew_for_ever() {
+fn a_late_call_is_not_resent_for_ever() {
     let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));

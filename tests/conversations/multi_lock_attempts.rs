@@ -83,7 +83,7 @@ fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
 }
 
 #[test]
-fn a_bound_that_is_asked_for_again_although_it_was_given_is_no_answer() {
+fn a_request_for_a_bound_that_was_sent_is_a_garbled_reply() {
     let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
     // A part that has a bound from the beginning.
     let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);

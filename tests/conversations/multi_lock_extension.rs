@@ -14,7 +14,7 @@ const RELEASE: &str = "lock_release";
 
 /// A hold whose second part is granted after more than half of the first part's lease. Parts may be
 /// kept for `keep_ms`.
-fn granted_apart_and_kept(keep_ms: u64) -> Conversation<AcquireAll> {
+fn granted_in_parts_kept_for(keep_ms: u64) -> Conversation<AcquireAll> {
     let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
     spec.targets.keep_time = ms(keep_ms);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
@@ -31,23 +31,23 @@ fn granted_apart_and_kept(keep_ms: u64) -> Conversation<AcquireAll> {
         .expect_calls(&[(0, ACQUIRE)])
 }
 
-fn granted_apart() -> Conversation<AcquireAll> {
-    granted_apart_and_kept(2_000)
+fn granted_in_parts() -> Conversation<AcquireAll> {
+    granted_in_parts_kept_for(2_000)
 }
 
 #[test]
 fn a_hold_with_too_short_a_lease_is_extended_once_before_it_is_returned() {
-    let multi_grant = granted_apart().reply_from(0, already_yours(10)).expect_done().unwrap();
+    let multi_grant = granted_in_parts().reply_from(0, already_yours(10)).expect_done().unwrap();
     assert_eq!(tokens(&multi_grant), [10, 11]);
     // The extension takes so long that too little of the other lease is left: the machine starts
     // again.
-    let it = granted_apart().advance(100).reply_from(0, already_yours(10));
+    let it = granted_in_parts().advance(100).reply_from(0, already_yours(10));
     it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
 }
 
 #[test]
 fn a_machine_that_starts_again_pauses_even_if_its_parts_may_be_kept_no_longer() {
-    let it = granted_apart_and_kept(1_000).advance(100).reply_from(0, already_yours(10));
+    let it = granted_in_parts_kept_for(1_000).advance(100).reply_from(0, already_yours(10));
     assert!(it.elapsed_ms() > 1_000);
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);

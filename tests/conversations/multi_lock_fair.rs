@@ -55,7 +55,7 @@ fn the_head_of_a_queue_polls_at_the_holder_s_expiry() {
 }
 
 #[test]
-fn a_place_in_a_queue_is_kept_when_a_poll_is_not_answered() {
+fn a_place_in_a_queue_is_kept_when_a_poll_has_no_reply() {
     let it = multi_lock_of(vec![fair(0), plain(1)], up_to(30_000));
     let it = it.reply_from(0, queued(0, 100)).reply_from(1, busy(50)).advance_to_timeout();
     let owner = it.arg_of(0, OWNER).to_owned();

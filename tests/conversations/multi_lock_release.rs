@@ -87,7 +87,7 @@ fn the_latest_of_several_unknown_ends_is_reported() {
 }
 
 #[test]
-fn a_part_that_may_not_be_released_says_so_whatever_is_known_of_the_others() {
+fn a_refused_release_of_a_part_is_reported_despite_unknown_outcomes_of_others() {
     for refused in [0, 1] {
         for other in [Code::Late, Code::Done, Code::No] {
             let it = release_two([30, 30]).refuse_from(refused, "WRONGPASS no");

@@ -112,7 +112,7 @@ fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
 }
 
 #[test]
-fn a_node_that_answers_while_others_are_raised_may_confirm() {
+fn a_node_that_replies_while_others_are_raised_may_confirm() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.reply_from(2, granted(9));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);

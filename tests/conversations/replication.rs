@@ -91,7 +91,7 @@ fn a_reply_without_a_grant_ignores_the_replica_count() {
 }
 
 #[test]
-fn a_grant_whose_answer_was_lost_counts_by_the_replicas_of_its_repetition() {
+fn a_grant_whose_reply_was_lost_counts_by_the_replicas_of_its_repetition() {
     let repeated = || {
         let it = acquiring(WaitPolicy::Once).fail(FailureKind::Broken);
         it.advance_to_timeout().expect_call(ACQUIRE)
@@ -124,7 +124,7 @@ fn multi_lock_of_three(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
 }
 
 #[test]
-fn of_several_parts_each_has_to_be_with_replicas() {
+fn each_of_several_parts_needs_its_replicas() {
     let it = multi_lock_of_three(WaitPolicy::Once);
     assert_eq!(awaited(&it), [Some((1, 1_000)); 3]);
     it.reply_from(2, granted(3).acknowledged_by(1)).expect_done().unwrap();

@@ -14,7 +14,7 @@ import { test } from "node:test";
 import { drawnHolds, isOver, noSidewaysScroll, open, picture, url, VISITORS } from "./visit.mjs";
 import "./kinds.mjs";
 import "./token.mjs";
-import "./witness.mjs";
+import "./checker.mjs";
 
 test("the Worker refuses bad input with a reason", async () => {
   const bad = [

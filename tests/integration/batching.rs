@@ -42,7 +42,7 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 }
 
 #[tokio::test]
-async fn calls_of_one_turn_are_one_request_and_each_has_its_own_answer() {
+async fn calls_of_one_turn_share_a_request_and_each_has_its_own_result() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job:3").unwrap().acquire().await.unwrap();
     env.proxy.plan(|_| Fault::none());
@@ -79,7 +79,7 @@ async fn calls_of_one_task_and_of_several_kinds_are_one_request() {
 }
 
 #[tokio::test]
-async fn no_request_has_more_than_so_many_calls() {
+async fn no_request_has_more_than_the_maximum_of_calls() {
     let env = TestEnv::new().await;
     let taken = try_all(&env.client(), 130).await;
     assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (3, 130));
@@ -88,7 +88,7 @@ async fn no_request_has_more_than_so_many_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_the_calls_of_several_threads_none_is_lost() {
+async fn no_call_of_several_threads_is_lost() {
     let env = TestEnv::new().await;
     let client = env.client();
     let pairs = (0..30).map(|number| {
@@ -159,8 +159,8 @@ async fn a_call_that_is_not_polled_delays_no_other_and_finds_its_reply() {
 
 #[tokio::test]
 async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
-    let told = Arc::new(Notify::new());
-    let late = Arc::clone(&told);
+    let reply_now = Arc::new(Notify::new());
+    let late = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match seen.script {
         "lock_acquire" => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
@@ -175,7 +175,7 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
         gone.abort();
         assert!(gone.await.unwrap_err().is_cancelled());
     }
-    told.notify_one();
+    reply_now.notify_one();
     let mut taken = Vec::new();
     for one in tries {
         taken.push(one.await.unwrap());
@@ -188,8 +188,8 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
 
 #[tokio::test]
 async fn a_batch_does_not_wait_for_the_one_before_it() {
-    let told = Arc::new(Notify::new());
-    let late = Arc::clone(&told);
+    let reply_now = Arc::new(Notify::new());
+    let late = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
         ("lock_acquire", 1..=3) => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
         _ => Fault::none(),
@@ -200,7 +200,7 @@ async fn a_batch_does_not_wait_for_the_one_before_it() {
     until(async || env.proxy.count("lock_acquire") == 3).await;
     let second: Tries = (3..6).map(|number| try_for(client.clone(), number)).collect();
     release_all(second.join_all().await).await;
-    told.notify_one();
+    reply_now.notify_one();
     release_all(first.join_all().await).await;
     assert_eq!(env.proxy.requests(), 4);
 }
@@ -209,7 +209,7 @@ type Tries = JoinSet<Taken>;
 
 /// S17.
 #[tokio::test]
-async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
+async fn calls_without_a_response_are_retried_and_granted_once() {
     for response in [
         FaultResponse::Bytes(Vec::new()),
         FaultResponse::Truncated,
@@ -246,7 +246,7 @@ async fn of_what_has_no_answer_each_is_asked_again_and_granted_once() {
 
 /// S17.
 #[tokio::test]
-async fn of_what_is_executed_in_part_each_is_granted_once() {
+async fn each_call_of_a_partly_executed_batch_is_granted_once() {
     for (count, response) in [1, 2].into_iter().flat_map(|count| {
         [FaultResponse::Bytes(Vec::new()), FaultResponse::Truncated, FaultResponse::Real]
             .map(|response| (count, response))
@@ -272,7 +272,7 @@ async fn of_what_is_executed_in_part_each_is_granted_once() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_does_not_end_what_has_worked_before() {
+async fn a_lost_response_does_not_end_a_capability_that_has_worked() {
     let env = TestEnv::with(|seen| match (seen.script, seen.number) {
         ("lock_acquire", 4) => Fault::executed(FaultResponse::Bytes(Vec::new())),
         _ => Fault::none(),
@@ -288,7 +288,7 @@ async fn a_lost_answer_does_not_end_what_has_worked_before() {
 
 // Slow: each of six gateways gets 211 real requests, each on a connection of its own.
 #[tokio::test]
-async fn a_gateway_without_pipelines_is_found_out_once() {
+async fn a_gateway_without_pipelines_is_detected_once() {
     for response in [
         page(404),
         json(404, r#"{"error":"SRH: Endpoint not found."}"#),
@@ -313,7 +313,7 @@ async fn a_gateway_without_pipelines_is_found_out_once() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_does_not_know_us_says_so_to_all() {
+async fn a_gateway_that_rejects_the_token_rejects_every_call_of_a_batch() {
     let env = TestEnv::new().await;
     env.proxy.refuse_pipelines(json(401, r#"{"error":"WRONGPASS invalid or missing auth token"}"#));
     for taken in try_all(&env.client(), 5).await {
@@ -326,7 +326,7 @@ async fn a_gateway_that_does_not_know_us_says_so_to_all() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_hangs_on_pipelines_is_asked_singly_after_one_attempt() {
+async fn a_gateway_that_hangs_on_pipelines_gets_single_requests_after_one_attempt() {
     let env = TestEnv::new().await;
     env.proxy.refuse_pipelines(FaultResponse::Silence);
     let (client, host) = env.virtual_client();

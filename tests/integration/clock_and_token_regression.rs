@@ -13,11 +13,11 @@ use test_support::test_env::TestEnv;
 
 /// S27, S57.
 #[tokio::test]
-async fn it_is_told_once_that_redis_clock_was_set_back() {
+async fn a_step_back_of_redis_clock_is_reported_once() {
     let env = TestEnv::new().await;
     let client = env.client();
     let mut events = client.events();
-    let mut heard = async || {
+    let mut next_event = async || {
         poll_fn(|cx| match Pin::new(&mut events).poll_next(cx) {
             Poll::Ready(event) => Poll::Ready(event),
             Poll::Pending => Poll::Ready(None),
@@ -25,13 +25,15 @@ async fn it_is_told_once_that_redis_clock_was_set_back() {
         .await
     };
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
-    assert_eq!(heard().await, None);
+    assert_eq!(next_event().await, None);
     env.proxy.set_clocks(|clocks| clocks.time = -600);
     assert_eq!(lease.renew(None).await, Ok(()));
-    let Some(ClientEvent::ClockSetBack { by }) = heard().await else { panic!("nothing was told") };
+    let Some(ClientEvent::ClockSetBack { by }) = next_event().await else {
+        panic!("nothing was told")
+    };
     assert!((Duration::from_secs(500)..=Duration::from_secs(600)).contains(&by), "{by:?}");
     assert_eq!(lease.renew(None).await, Ok(()));
-    assert_eq!(heard().await, None, "it was told");
+    assert_eq!(next_event().await, None, "it was told");
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 

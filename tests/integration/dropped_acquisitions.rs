@@ -108,7 +108,7 @@ async fn a_grant_to_a_dropped_acquisition_is_released() {
 
 /// S59.
 #[tokio::test]
-async fn of_several_gateways_each_gets_back_what_it_granted() {
+async fn each_of_several_gateways_gets_its_grant_released() {
     for is_red in [false, true] {
         let envs = [TestEnv::new().await, TestEnv::new().await, TestEnv::new().await];
         let clients: Vec<_> = envs.iter().map(TestEnv::client).collect();

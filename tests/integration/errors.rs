@@ -34,7 +34,7 @@ fn briefly() -> AcquireOptions {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_over_says_what_was_in_its_way() {
+async fn a_wait_that_times_out_has_the_last_failure_in_its_error() {
     let env = TestEnv::new().await;
     let (client, time) = env.virtual_client();
     let lock = client.lock("job").unwrap();
@@ -230,7 +230,7 @@ async fn a_refusal_has_the_status_of_the_response() {
     let env = TestEnv::new().await;
     let (client, _) = env.virtual_client();
     let unauthorized = r#"{"error":"WRONGPASS no"}"#;
-    for (said, kind, status) in [
+    for (response, kind, status) in [
         (json(401, unauthorized), RefusalKind::Unauthorized, Some(401)),
         (json(400, r#"{"error":"OOM full"}"#), RefusalKind::OutOfMemory, Some(400)),
         (json(200, unauthorized), RefusalKind::Unauthorized, None),
@@ -238,7 +238,7 @@ async fn a_refusal_has_the_status_of_the_response() {
         (http(405, "", ""), RefusalKind::NotAGateway, Some(405)),
     ] {
         let plan = move |seen: &RecordedCall| match seen.script {
-            "lock_acquire" => Fault::not_executed(said.clone()),
+            "lock_acquire" => Fault::not_executed(response.clone()),
             _ => Fault::none(),
         };
         env.reset(plan).await;

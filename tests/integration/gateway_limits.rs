@@ -9,7 +9,9 @@ use edgelatch::Gateway;
 use edgelatch::client::{Client, Released};
 use edgelatch::host::Host as _;
 use edgelatch::transport::Reqwest;
-use edgelatch_gateway::{Config, Gateway as Door, RedisSource, ScopeKeys, ScopedToken, Tokens};
+use edgelatch_gateway::{
+    Config, Gateway as GatewayServer, RedisSource, ScopeKeys, ScopedToken, Tokens,
+};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::select;
@@ -23,7 +25,7 @@ const SCOPE_KEY: &str = "a key of thirty-two bytes or more";
 /// The memory for request bodies of one client.
 const BODY: usize = 20_000;
 
-fn door_config(body_memory: usize) -> Config {
+fn gateway_config(body_memory: usize) -> Config {
     let mut config = Config::new(RedisSource::Private, Tokens::new([TOKEN]).unwrap());
     config.scope_keys = Some(ScopeKeys::new([SCOPE_KEY]).unwrap());
     (config.body_limit, config.body_memory) = (BODY, body_memory);
@@ -53,8 +55,8 @@ async fn status(address: SocketAddr, token: &str) -> String {
 /// Asserts that a client pauses while an unfinished request with this token uses the memory for
 /// bodies and the gateway responds with `refused`.
 async fn assert_heeded(config: Config, token: &str, refused: &str) {
-    let door = Door::start(config).await.unwrap();
-    let address = door.address();
+    let server = GatewayServer::start(config).await.unwrap();
+    let address = server.address();
     let unfinished = send(address, token, BODY, 10).await;
     until(async || status(address, token).await.ends_with(refused)).await;
     let (proxy, host) = (FaultProxy::start(address).await, FakeHost::new());
@@ -78,8 +80,8 @@ async fn assert_heeded(config: Config, token: &str, refused: &str) {
 
 /// S47.
 #[tokio::test]
-async fn a_wait_goes_on_when_a_gateway_without_room_has_some_again() {
-    assert_heeded(door_config(BODY), TOKEN, "503").await;
+async fn a_wait_continues_when_an_overloaded_gateway_accepts_requests_again() {
+    assert_heeded(gateway_config(BODY), TOKEN, "503").await;
 }
 
 /// S47.
@@ -88,5 +90,5 @@ async fn a_wait_goes_on_when_a_client_at_its_limit_is_below_it_again() {
     let minute = Duration::from_secs(60);
     let token = ScopedToken::new("app:", minute, minute * 10);
     let token = ScopeKeys::new([SCOPE_KEY]).unwrap().sign(&token).unwrap();
-    assert_heeded(door_config(BODY * 16), &token, "429").await;
+    assert_heeded(gateway_config(BODY * 16), &token, "429").await;
 }

@@ -48,9 +48,10 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
     let (lease, foreign) = (job.acquire().await.unwrap(), other.acquire().await.unwrap());
     let first = client.guard("total", GuardMemory::DEFAULT).unwrap();
     first.write(&lease, None, &text("1")).await.unwrap();
-    let told = client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("job").unwrap();
+    let of_lock_guard =
+        client.guard("total", GuardMemory::DEFAULT).unwrap().of_lock("job").unwrap();
     let before = env.proxy.calls().len();
-    for guard in [&first, &first.clone(), &told] {
+    for guard in [&first, &first.clone(), &of_lock_guard] {
         for name in [None, Some("other")] {
             let refused = guard.write(&foreign, name, &GuardedWrite::claim()).await.unwrap_err();
             let GuardError::InvalidOption(refused) = refused.kind else { panic!("{refused:?}") };
@@ -61,7 +62,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
         }
     }
     assert_eq!(env.proxy.calls().len(), before);
-    told.write(&lease, None, &text("2")).await.unwrap();
+    of_lock_guard.write(&lease, None, &text("2")).await.unwrap();
     lease.release().await.unwrap();
     foreign.release().await.unwrap();
 
@@ -76,7 +77,7 @@ async fn a_guard_accepts_leases_of_one_lock_and_names_both_when_it_gets_another(
 }
 
 #[tokio::test]
-async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard_of_that_redis() {
+async fn a_copy_of_a_write_has_a_bound_although_its_client_has_no_clock_of_that_redis() {
     let (there, here) = (TestEnv::new().await, TestEnv::new().await);
     let lease = there.client().lock("job").unwrap().acquire().await.unwrap();
     let guard = here.client().guard("total", GuardMemory::DEFAULT).unwrap();
@@ -84,9 +85,9 @@ async fn no_copy_of_a_write_may_do_it_for_ever_although_its_client_has_not_heard
         guard.write(&lease, None, &text(&number.to_string())).await.unwrap();
         let ms: u64 =
             here.redis.ask::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
-        let asked = here.proxy.calls();
-        let writes: Vec<_> = asked.iter().filter(|seen| seen.script == "guard_write").collect();
-        let [.., last] = writes.as_slice() else { panic!("{asked:?}") };
+        let calls = here.proxy.calls();
+        let writes: Vec<_> = calls.iter().filter(|seen| seen.script == "guard_write").collect();
+        let [.., last] = writes.as_slice() else { panic!("{calls:?}") };
         // After the command, the script, the number of its keys, two keys, and the id.
         let bound: u64 = last.words[6].parse().expect("a bound");
         assert!((ms..=ms + 100_000).contains(&bound), "{bound} at {ms}");
@@ -188,7 +189,7 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
 }
 
 #[tokio::test]
-async fn a_script_that_does_not_compile_is_told_in_redis_words() {
+async fn a_script_that_does_not_compile_is_reported_in_redis_words() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     for (text, response) in [

@@ -109,7 +109,7 @@ async fn a_renewal_on_demand_prolongs_and_never_shortens() {
 
 /// S80.
 #[tokio::test]
-async fn a_release_that_is_repeated_is_one_request_with_one_answer() {
+async fn a_repeated_release_sends_one_request_and_has_one_result() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let (first, second) = tokio::join!(lease.release(), lease.release());
@@ -139,7 +139,7 @@ async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
 }
 
 #[tokio::test]
-async fn the_state_of_a_lock_is_told() {
+async fn the_state_of_a_lock_is_returned() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let free = lock.inspect().await.unwrap();

@@ -51,7 +51,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
 /// S75.
 // Slow: two virtual seconds pass by the millisecond, with a real message in each.
 #[tokio::test]
-async fn messages_that_never_end_cause_tries_in_a_measured_pace() {
+async fn an_endless_flow_of_messages_causes_retries_at_a_limited_rate() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, host) = env.virtual_client();
@@ -93,7 +93,7 @@ async fn values(env: &TestEnv) -> Vec<(String, Content)> {
 
 /// S76.
 #[tokio::test]
-async fn ten_thousand_messages_are_few_tries() {
+async fn ten_thousand_messages_cause_few_retries() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, host) = env.virtual_client();

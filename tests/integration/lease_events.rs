@@ -17,26 +17,26 @@ async fn next(events: &mut Events<Reqwest, TokioHost>) -> Option<Situation> {
 
 /// S80.
 #[tokio::test]
-async fn renewals_and_a_release_are_told_and_then_nothing() {
+async fn renewals_and_a_release_are_the_only_events() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     assert_eq!(next(&mut events).await.unwrap().state, LeaseState::Held);
-    let (told, renewed) = tokio::join!(next(&mut events), lease.renew(None));
-    assert_eq!((told.unwrap().state, renewed), (LeaseState::Renewed, Ok(())));
-    let (told, released) = tokio::join!(next(&mut events), lease.release());
-    assert!(told.unwrap().released && released.is_ok());
+    let (event, renewed) = tokio::join!(next(&mut events), lease.renew(None));
+    assert_eq!((event.unwrap().state, renewed), (LeaseState::Renewed, Ok(())));
+    let (event, released) = tokio::join!(next(&mut events), lease.release());
+    assert!(event.unwrap().released && released.is_ok());
     assert_eq!(next(&mut events).await, None);
 }
 
 #[tokio::test]
-async fn a_loss_is_the_last_that_is_told() {
+async fn a_loss_is_the_last_event_of_a_lease() {
     let env = TestEnv::new().await;
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     next(&mut events).await.unwrap();
     env.redis.ask::<u64>(&["DEL", "job"]).await;
-    let (told, held) = tokio::join!(next(&mut events), lease.is_held());
-    assert_eq!((told.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
+    let (event, held) = tokio::join!(next(&mut events), lease.is_held());
+    assert_eq!((event.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
     assert_eq!(next(&mut events).await, None);
 }

@@ -30,7 +30,7 @@ async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
 
 /// S62, S68.
 #[tokio::test]
-async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is_told() {
+async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is_notified() {
     for restarts in [true, false] {
         let mut env = TestEnv::new().await;
         let (client, host) = env.virtual_client();
@@ -132,9 +132,9 @@ async fn a_hold_that_was_ended_by_force_is_lost() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    let stranger = env.client().lock("job").unwrap();
-    assert_eq!(stranger.force_release().await, Ok(true));
-    assert_eq!(stranger.force_release().await, Ok(false));
+    let other = env.client().lock("job").unwrap();
+    assert_eq!(other.force_release().await, Ok(true));
+    assert_eq!(other.force_release().await, Ok(false));
     assert_eq!(lease.is_held().await, Ok(false));
     assert_eq!(lease.release().await, Ok(Released::WasLost));
 }
@@ -176,7 +176,7 @@ async fn a_loss_is_noticed_in_time_although_the_gateway_is_silent() {
 }
 
 #[tokio::test]
-async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
+async fn run_returns_the_loss_together_with_the_work_s_result() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let outcome = lock
@@ -192,7 +192,7 @@ async fn run_says_that_the_lease_did_not_last_and_what_the_work_said() {
 
 /// S83.
 #[tokio::test]
-async fn the_work_of_run_hears_of_the_loss_while_it_is_at_it() {
+async fn run_reports_a_loss_while_its_work_runs() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();

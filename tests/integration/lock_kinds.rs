@@ -35,7 +35,7 @@ fn kinds(client: &NativeClient) -> [(&'static str, NativeLock); 9] {
 }
 
 #[tokio::test]
-async fn every_kind_is_held_by_one_told_of_and_let_go() {
+async fn every_kind_is_held_by_one_client_notified_and_released() {
     let env = TestEnv::new().await;
     every_kind_is_held_by_one(&env.client(), &env.client()).await;
 }

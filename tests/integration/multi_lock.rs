@@ -55,7 +55,7 @@ async fn if_one_is_held_none_is_taken() {
 }
 
 #[tokio::test]
-async fn spin_locks_of_one_pace_are_waited_for_at_it_and_others_are_not() {
+async fn a_multi_lock_of_spin_locks_with_one_back_off_waits_by_it() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();

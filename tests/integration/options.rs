@@ -176,7 +176,7 @@ async fn without_entropy_nothing_is_sent() {
 
 /// A gateway treats an unknown path as a command.
 #[tokio::test]
-async fn a_wrong_path_is_told_apart_from_a_redis_that_refuses() {
+async fn a_wrong_path_is_distinguished_from_a_refusal_of_redis() {
     let env = TestEnv::new().await;
     let address = format!("http://{}/wrong", env.redis.address());
     let gateway = || Gateway::upstash(&address, TOKEN).unwrap();

@@ -61,7 +61,7 @@ async fn acquisitions_of_one_owner_at_the_same_time_share_one_grant() {
 }
 
 #[tokio::test]
-async fn if_the_first_of_them_fails_the_next_one_asks() {
+async fn if_the_first_acquisition_of_an_owner_fails_the_next_one_is_sent() {
     let env = TestEnv::with(|seen| match (seen.script, seen.number) {
         ("lock_acquire", 1) => {
             Fault::not_executed(test_support::faults::json(400, r#"{"error":"ERR no"}"#))

@@ -49,32 +49,32 @@ async fn readers_share_and_a_writer_is_alone() {
 async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
     let env = TestEnv::new().await;
     let owner = shelf(&env.client().owner());
-    let stranger = shelf(&env.client());
+    let other = shelf(&env.client());
     let writer = owner.write().acquire().await.unwrap();
     let reader = owner.read().acquire().await.unwrap();
     assert_eq!(reader.token(), writer.token());
-    assert!(stranger.read().try_acquire().await.unwrap().is_none());
+    assert!(other.read().try_acquire().await.unwrap().is_none());
 
     // The downgrade.
     assert_eq!(writer.release().await, Ok(Released::Released));
     assert!(reader.token() > writer.token());
-    let beside = stranger.read().acquire().await.unwrap();
+    let beside = other.read().acquire().await.unwrap();
     assert_eq!(reader.token(), beside.token());
-    assert!(stranger.write().try_acquire().await.unwrap().is_none());
+    assert!(other.write().try_acquire().await.unwrap().is_none());
     reader.renew(None).await.unwrap();
     assert_eq!(reader.token(), beside.token());
     beside.release().await.unwrap();
     assert_eq!(reader.release().await, Ok(Released::Released));
-    stranger.write().acquire().await.unwrap().release().await.unwrap();
+    other.write().acquire().await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_token() {
+async fn a_read_confirmed_after_the_end_of_its_write_has_the_readers_token() {
     let env = TestEnv::new().await;
     let owner = shelf(&env.client().owner());
     let writer = owner.write().acquire().await.unwrap();
-    let told = Arc::new(Notify::new());
-    let late = Fault::executed(FaultResponse::Delayed(Arc::clone(&told)));
+    let reply_now = Arc::new(Notify::new());
+    let late = Fault::executed(FaultResponse::Delayed(Arc::clone(&reply_now)));
     env.proxy.plan(move |request| match request.script {
         "read_acquire" => late.clone(),
         _ => Fault::none(),
@@ -85,7 +85,7 @@ async fn a_read_that_is_heard_of_after_the_end_of_its_write_has_the_readers_toke
         until(async || env.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
         writer.release().await.unwrap();
         env.proxy.plan(|_| Fault::none());
-        told.notify_one();
+        reply_now.notify_one();
     };
     let (reader, ()) = tokio::join!(reading, ending);
     let reader = reader.unwrap();
@@ -137,7 +137,7 @@ async fn a_reader_that_died_does_not_hold_a_writer_up() {
 }
 
 #[tokio::test]
-async fn a_long_read_is_asked_for_by_the_time_of_java_s_watchdog() {
+async fn a_long_read_is_requested_in_pieces_of_java_s_watchdog_time() {
     let env = TestEnv::new().await;
     let client = env.client();
     let long = AcquireOptions::new().lease(Duration::from_secs(600));

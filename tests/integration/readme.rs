@@ -59,7 +59,7 @@ async fn each_program_takes_the_lock_and_prints_its_token() {
 }
 
 #[tokio::test]
-async fn without_its_variables_each_program_says_what_to_set() {
+async fn without_its_variables_each_program_prints_which_to_set() {
     for (url, token, message) in [
         ("", "t", "`UPSTASH_REDIS_REST_URL` is not set: expected the provider's REST URL"),
         ("rediss://a.example:6379", "t", "`UPSTASH_REDIS_REST_URL` is not acceptable"),
@@ -78,7 +78,7 @@ async fn without_its_variables_each_program_says_what_to_set() {
 }
 
 #[tokio::test]
-async fn the_program_with_errors_releases_the_lock_or_says_why_it_has_none() {
+async fn the_program_with_errors_releases_the_lock_or_prints_why_it_has_none() {
     let env = TestEnv::new().await;
     let output = run(env!("CARGO_BIN_EXE_errors"), &env).await;
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
@@ -88,9 +88,9 @@ async fn the_program_with_errors_releases_the_lock_or_says_why_it_has_none() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_errors"));
     program.env("UPSTASH_REDIS_REST_URL", format!("http://{gateway}"));
     let output = program.env("UPSTASH_REDIS_REST_TOKEN", "wrong").output().await.unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success(), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{stderr}");
     let reason = "the gateway does not accept the token or its rights";
     let subject = format!("nothing is held (lock \"nightly-report\", gateway {gateway})");
-    assert!(told.contains(reason) && told.contains(&subject), "{told}");
+    assert!(stderr.contains(reason) && stderr.contains(&subject), "{stderr}");
 }

@@ -162,7 +162,7 @@ async fn a_minority_is_not_enough_and_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_majority_that_is_lost_is_told() {
+async fn a_lost_majority_is_reported() {
     let nodes = Nodes::new().await;
     let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
     assert!(nodes.run(lease.is_held()).await.unwrap());
@@ -259,7 +259,7 @@ async fn tokens_rise_when_a_node_that_has_forgotten_them_rejoins_after_a_delay()
 }
 
 #[tokio::test]
-async fn a_node_that_has_forgotten_a_hold_does_not_vote_while_the_hold_may_stand() {
+async fn a_node_that_has_lost_a_hold_does_not_vote_while_the_hold_may_exist() {
     for delayed in [false, true] {
         let mut nodes = Nodes::ahead_by([0; 3]).await;
         let settings = if delayed { after(30) } else { RedLockSettings::default() };
@@ -308,8 +308,8 @@ async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay()
 
 /// The uptime of a node's Redis, in whole seconds.
 async fn uptime(env: &TestEnv) -> u64 {
-    let told: String = env.redis.ask(&["INFO", "server"]).await;
-    let uptime = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    let info: String = env.redis.ask(&["INFO", "server"]).await;
+    let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     uptime.unwrap().parse().unwrap()
 }
 

@@ -19,7 +19,7 @@ const TENTH: Duration = Duration::from_millis(100);
 
 /// S73.
 #[tokio::test]
-async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
+async fn a_gateway_without_streams_is_detected_once_and_probed_at_intervals() {
     for status in [400, 401, 403, 404, 405, 501] {
         let env = TestEnv::new().await;
         env.proxy.set_streaming(Streaming::Refused(status));
@@ -36,7 +36,7 @@ async fn a_gateway_without_streams_is_found_out_once_and_asked_at_intervals() {
 /// S73.
 // Slow: ten virtual minutes pass twice in steps of a second, with hundreds of real streams.
 #[tokio::test]
-async fn streams_that_end_at_once_are_asked_for_ever_less_often_and_the_wait_goes_on() {
+async fn streams_that_end_at_once_are_requested_less_and_less_often_and_the_wait_continues() {
     // Pauses double up to a minute; after a confirmed subscription the client retries within a
     // second.
     for (streaming, most) in [(Streaming::Ended, 30), (Streaming::Acknowledged, 600)] {
@@ -107,7 +107,7 @@ async fn no_stream_is_opened_where_it_is_disabled_or_useless() {
 }
 
 #[tokio::test]
-async fn it_is_told_how_waits_go_on() {
+async fn notification_mode_events_report_how_waits_continue() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, host) = env.virtual_client();
@@ -140,7 +140,7 @@ async fn next(events: &mut ClientEvents<Reqwest, FakeHost>) -> Option<Notificati
 
 /// S72.
 #[tokio::test]
-async fn a_stream_is_opened_anew_in_time_and_one_asks_for_all() {
+async fn a_stream_is_reopened_in_time_and_one_waiter_retries_for_all() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();
     let (client, host) = env.virtual_client();
@@ -157,7 +157,7 @@ async fn a_stream_is_opened_anew_in_time_and_one_asks_for_all() {
 
 /// S47.
 #[tokio::test]
-async fn a_stream_that_is_limited_is_not_asked_for_before_its_retry_after() {
+async fn a_rate_limited_stream_is_not_requested_before_its_retry_after() {
     let env = TestEnv::new().await;
     env.proxy.set_streaming(Streaming::Limited(40));
     let held = env.client().lock("job").unwrap().acquire_with(long()).await.unwrap();

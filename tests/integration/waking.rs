@@ -170,18 +170,18 @@ pub(crate) async fn joined<T: 'static>(
 #[tokio::test]
 async fn a_release_makes_few_of_many_clients_retry() {
     let env = TestEnv::new().await;
-    few_ask(env, "lock_acquire", |client| client.lock("job").unwrap()).await;
+    assert_few_retries(env, "lock_acquire", |client| client.lock("job").unwrap()).await;
     let write =
         |client: Led| client.read_write_lock("shelf", Default::default()).unwrap().write().clone();
-    few_ask(TestEnv::new().await, "write_acquire", write).await;
+    assert_few_retries(TestEnv::new().await, "write_acquire", write).await;
     let both = |client: Led| {
         client.multi_lock([client.lock("a").unwrap(), client.lock("b").unwrap()]).unwrap()
     };
-    few_ask(TestEnv::new().await, "lock_acquire", both).await;
+    assert_few_retries(TestEnv::new().await, "lock_acquire", both).await;
     let env = TestEnv::new().await;
     env.client().semaphore("pool").unwrap().try_set_permits(1, None).await.unwrap();
     let pool = |client: Led| client.semaphore("pool").unwrap().permits(1).unwrap();
-    few_ask(env, "semaphore_acquire", pool).await;
+    assert_few_retries(env, "semaphore_acquire", pool).await;
     let env = TestEnv::new().await;
     let leased = env.client().permit_expirable_semaphore("leased", PeerSkew::DEFAULT).unwrap();
     leased.try_set_permits(1).await.unwrap();
@@ -189,10 +189,10 @@ async fn a_release_makes_few_of_many_clients_retry() {
         let leased = client.permit_expirable_semaphore("leased", PeerSkew::DEFAULT);
         leased.unwrap().permits(1).unwrap()
     };
-    few_ask(env, "permits_acquire", leased).await;
+    assert_few_retries(env, "permits_acquire", leased).await;
 }
 
-async fn few_ask(env: TestEnv, script: &str, lock: impl Fn(Led) -> VirtualLock) {
+async fn assert_few_retries(env: TestEnv, script: &str, lock: impl Fn(Led) -> VirtualLock) {
     const CLIENTS: usize = 12;
     // The transport is created once, since it reads the system's certificates.
     let (host, transport) = (FakeHost::new(), Reqwest::new());
@@ -216,7 +216,7 @@ async fn few_ask(env: TestEnv, script: &str, lock: impl Fn(Led) -> VirtualLock) 
 }
 
 #[tokio::test]
-async fn permits_that_come_back_together_wake_as_many_as_they_serve() {
+async fn permits_returned_together_wake_as_many_waiters_as_they_serve() {
     let env = TestEnv::new().await;
     let pool = env.client().semaphore("pool").unwrap();
     pool.try_set_permits(4, None).await.unwrap();

@@ -80,9 +80,9 @@ async fn an_operation_that_a_gateway_lacks_is_refused_and_nothing_is_held() {
     let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
     assert_eq!(refusal.kind(), RefusalKind::Unsupported);
     for credentials in ["", "edge:wrong", "other:s3cret:word"] {
-        let stranger = NativeClient::connect(webdis.gateway_of(credentials));
+        let unauthorized = NativeClient::connect(webdis.gateway_of(credentials));
         let wait = AcquireOptions::new().wait(Duration::from_secs(20));
-        let refused = stranger.lock("job").unwrap().acquire_with(wait).await.unwrap_err();
+        let refused = unauthorized.lock("job").unwrap().acquire_with(wait).await.unwrap_err();
         let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
         assert_eq!(refusal.kind(), RefusalKind::Unauthorized);
     }

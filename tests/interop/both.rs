@@ -170,8 +170,8 @@ impl Both {
     pub(crate) async fn has_expired(&self) -> bool {
         let mut has_expired = false;
         for env in self.envs() {
-            let told: String = env.redis.ask(&["INFO", "stats"]).await;
-            has_expired |= !told.lines().any(|line| line == "expired_keys:0");
+            let info: String = env.redis.ask(&["INFO", "stats"]).await;
+            has_expired |= !info.lines().any(|line| line == "expired_keys:0");
         }
         has_expired
     }

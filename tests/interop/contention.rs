@@ -89,7 +89,7 @@ impl Contest {
             let (ours, section) = (ours(), self.section(both).await);
             tasks.spawn(contend(ours, section, Arc::clone(&over)));
         }
-        let java = both.java.contend(self.question());
+        let java = both.java.contend(self.request());
         let java: Observations = java.value_within(time() * 2 + Duration::from_secs(300)).await;
         over.store(true, Ordering::Relaxed);
         let ours =
@@ -107,8 +107,8 @@ impl Contest {
         all
     }
 
-    fn question(&self) -> Value {
-        let mut question = json!({
+    fn request(&self) -> Value {
+        let mut request = json!({
             "object": self.java,
             "take": { "method": self.take, "args": [] },
             "give": self.give,
@@ -119,9 +119,9 @@ impl Contest {
             "without": self.without.into_iter().collect::<Vec<_>>(),
         });
         if let Some(counter) = self.counter {
-            question["counter"] = json!(counter);
+            request["counter"] = json!(counter);
         }
-        question
+        request
     }
 
     async fn section(&self, both: &Both) -> Section {

@@ -55,12 +55,12 @@ async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Ans
 }
 
 /// The waiters that edgelatch's queue query reports, in order: whether each is edgelatch's own.
-async fn told_places(both: &Both) -> Vec<bool> {
+async fn reported_places(both: &Both) -> Vec<bool> {
     let name = LockName::parse(NAME).unwrap();
     let calls = FairCalls::new(name, FairSettings::default(), Publish::Plain);
     let value = both.env.redis.run(&calls.queue(request(1), None)).await.value;
-    let told: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
-    let (counts, waiters) = told.split_at(2);
+    let numbers: Vec<u64> = value.split(',').map(|number| number.parse().unwrap()).collect();
+    let (counts, waiters) = numbers.split_at(2);
     assert_eq!(counts, [waiters.len() as u64 / 2, 0], "{value}");
     waiters.chunks(2).map(|waiter| waiter[0] == 1).collect()
 }
@@ -73,7 +73,7 @@ async fn held_by_java(both: &Both) -> Object {
 }
 
 #[tokio::test]
-async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
+async fn waiters_of_both_sides_share_one_queue_and_are_served_in_order() {
     let both = Both::start().await;
     let watch = Watch::start(&both).await;
     let holder =
@@ -93,7 +93,7 @@ async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
     let arrived = queue(&both).await;
     let places: Vec<bool> = arrived.iter().map(|holder| is_ours(holder)).collect();
     assert_eq!(places, [false, true, false, true, false, true]);
-    assert_eq!(told_places(&both).await, places);
+    assert_eq!(reported_places(&both).await, places);
     holder.release().await.unwrap();
     for (lock, unlock) in theirs {
         lock.value::<()>().await;
@@ -108,7 +108,7 @@ async fn waiters_of_both_sides_stand_in_one_queue_and_are_served_in_turn() {
 }
 
 #[tokio::test]
-async fn a_waiter_of_ours_that_leaves_lets_java_move_up() {
+async fn a_waiter_of_ours_that_leaves_moves_java_s_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let (leave, left) = oneshot::channel();
@@ -131,7 +131,7 @@ async fn a_waiter_of_ours_that_leaves_lets_java_move_up() {
 }
 
 #[tokio::test]
-async fn a_waiter_of_java_that_leaves_lets_us_move_up() {
+async fn a_waiter_of_java_that_leaves_moves_ours_up() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let left = java_waits_for_a_while(&both, "tryLock", 1_000).await;
@@ -144,7 +144,7 @@ async fn a_waiter_of_java_that_leaves_lets_us_move_up() {
 
 /// Redisson's weak point 16: a waiter that leaves an asynchronous acquisition lowers the scores of
 /// all waiters behind it by 300 s, and the next caller removes them as dead. edgelatch's waiters
-/// keep their seats.
+/// keep their places.
 #[tokio::test]
 async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
     let both = Both::start().await;
@@ -172,7 +172,7 @@ async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
 /// S90: No message wakes the Java waiter: it retries when the hold that it knows of would have
 /// expired.
 #[tokio::test]
-async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
+async fn a_dead_waiter_of_ours_does_not_block_java_s_waiters() {
     let both = Both::start().await;
     let holder = held_by_java(&both).await;
     let dead = both.wait_for(brisk(&both)).await;
@@ -190,7 +190,7 @@ async fn a_dead_waiter_of_ours_does_not_keep_java_from_its_turn() {
 
 /// Redisson's weak point 16: Redisson would wait five minutes for a dead waiter of its own.
 #[tokio::test]
-async fn a_dead_waiter_of_java_does_not_keep_us_from_our_turn() {
+async fn a_dead_waiter_of_java_does_not_block_our_waiters() {
     let both = Both::start().await;
     let holder =
         both.ours::<Fair>().acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();

@@ -82,7 +82,7 @@ async fn our_forced_release_ends_a_hold_of_java_and_wakes_it() {
 /// Redisson's weak point 11: a forced release of two values reports failure although it was done,
 /// and fails at a value that is free.
 #[tokio::test]
-async fn a_forced_release_of_java_is_done_whatever_it_says() {
+async fn a_forced_release_by_java_is_executed_despite_its_error() {
     let both = Both::start().await;
     let lease = ours(&both, &["a", "b"]).acquire().await.unwrap();
     assert!(!java(&both, "a", &["a", "b"]).get::<bool>("forceUnlock").await);

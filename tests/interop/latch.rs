@@ -92,7 +92,7 @@ async fn our_last_count_ends_every_wait_of_java() {
 }
 
 #[tokio::test]
-async fn the_last_count_of_java_lets_us_go_on() {
+async fn the_last_count_of_java_ends_our_waits() {
     let both = Both::start().await;
     let java = java(&both, "a");
     java.call("trySetCount", json!([2])).value::<bool>().await;
@@ -120,7 +120,7 @@ async fn deleting_a_latch_ends_the_waits_of_both_sides() {
 /// edgelatch's waiters query it and go on; Redisson's own sleep until the next latch of that name
 /// opens.
 #[tokio::test]
-async fn a_latch_that_java_deletes_lets_us_go_on_and_its_own_wait() {
+async fn a_latch_that_java_deletes_ends_our_waits_and_not_java_s() {
     let both = Both::start().await;
     let (ours, java) = (gate(&both), java(&both, "a"));
     ours.try_set_count(1).await.unwrap();

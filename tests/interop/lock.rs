@@ -83,7 +83,7 @@ async fn a_spin_lock_that_java_gives_back_without_a_word_comes_to_us() {
 }
 
 #[tokio::test]
-async fn of_several_java_services_that_wait_each_has_its_turn() {
+async fn each_of_several_waiting_java_services_is_served() {
     let both = Both::start().await;
     let options = AcquireOptions::new().lease(Duration::from_secs(3_600));
     let lease = both.ours::<Plain>().acquire_with(options).await.unwrap();
@@ -125,7 +125,7 @@ async fn java_does_not_take_our_longest_lease_for_a_grant() {
 
 /// Redisson's weak point 9: `lockAndGetToken` ignores its lease, and `tryLockAndGetToken` waits.
 #[tokio::test]
-async fn java_holds_a_fenced_lock_for_other_than_it_was_told() {
+async fn java_holds_a_fenced_lock_for_another_time_than_requested() {
     let both = Both::with(json!({ "lockWatchdogTimeout": 60_000 })).await;
     let (java, ours) = (both.object("a", "fencedLock"), both.ours::<Fenced>());
     java.call("lockAndGetToken", json!([ms(JAVA_ENDLESS)])).value::<u64>().await;

@@ -91,7 +91,7 @@ impl Turns {
                     self.call(left.filter(|_| place == 0), false);
                 }
             }
-            // An edgelatch waiter continues under a new owner, or returns to its seat.
+            // An edgelatch waiter continues under a new owner, or returns to its place.
             ("lset", [place, holder]) => {
                 self.queue[place.parse::<usize>().unwrap()] = (*holder).to_owned();
             }

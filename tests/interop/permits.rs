@@ -216,7 +216,7 @@ async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
 /// Redisson's weak point 20: it removes all expired permits with one command, which Redis refuses
 /// from some thousands on. edgelatch removes them in slices; after that it works for both sides.
 #[tokio::test]
-async fn so_many_dead_permits_that_java_stumbles_are_taken_out_by_ours() {
+async fn expired_permits_that_overflow_java_s_script_are_removed_by_ours() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 1).await;
     let dead = "for i=1,10000 do redis.call('ZADD',KEYS[1],i,string.format('%016d',i)) end";

@@ -14,7 +14,7 @@ use super::read_write::{endless, reader, shelf, writer};
 use test_support::test_env::until;
 
 #[tokio::test]
-async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {
+async fn a_dead_reader_of_ours_does_not_block_a_writer_of_java() {
     let both = Both::start().await;
     let (client, host) = both.env.virtual_client();
     let ours = shelf(&client);
@@ -30,7 +30,7 @@ async fn a_dead_reader_of_ours_does_not_hold_a_writer_of_java_up() {
 }
 
 #[tokio::test]
-async fn a_dead_reader_of_java_does_not_hold_a_writer_of_ours_up() {
+async fn a_dead_reader_of_java_does_not_block_a_writer_of_ours() {
     let both = Both::start().await;
     let ours = shelf(&both.env.client());
     let dies = both.another(json!({})).await;

@@ -80,7 +80,7 @@ async fn the_last_reader_wakes_a_writer_of_the_other_side() {
 }
 
 #[tokio::test]
-async fn a_writer_that_ends_lets_all_readers_of_the_other_side_in() {
+async fn a_writer_that_ends_admits_all_readers_of_the_other_side() {
     let both = Both::start().await;
     let ours = shelf(&both.env.client());
     let lease = ours.write().acquire_with(endless()).await.unwrap();
@@ -159,7 +159,7 @@ async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
 /// Redisson's weak point 14: its downgrade publishes nothing. edgelatch's readers retry and
 /// acquire; Redisson's readers sleep.
 #[tokio::test]
-async fn a_java_writer_that_goes_on_reading_lets_our_readers_in_and_leaves_its_own_asleep() {
+async fn a_java_writer_that_keeps_a_read_admits_our_readers_and_does_not_wake_java_s() {
     let both = Both::start().await;
     let ours = shelf(&both.env.client());
     let (write, read, asleep) = (writer(&both, "a"), reader(&both, "a"), reader(&both, "b"));

@@ -38,7 +38,7 @@ pub(crate) async fn we_enter_again_while_java_waits<K: Exclusive>() {
     waiting.value::<()>().await;
 }
 
-pub(crate) async fn java_is_told_that_it_holds_it_already<K: Exclusive>() {
+pub(crate) async fn java_gets_the_reply_that_it_holds_the_lock_already<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let java = both.java::<K>("a");
     java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -54,7 +54,7 @@ pub(crate) async fn java_is_told_that_it_holds_it_already<K: Exclusive>() {
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
 }
 
-pub(crate) async fn we_are_told_that_we_hold_it_already<K: Exclusive>() {
+pub(crate) async fn our_client_gets_the_reply_that_it_holds_the_lock_already<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let ours = both.ours_as_one_owner::<K>();
     let lease = ours.acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();

@@ -130,7 +130,7 @@ async fn permits_that_java_gives_back_are_ours() {
 /// Redisson has no leases of permits. An expired permit of edgelatch's returns to the semaphore at
 /// the next acquisition of an edgelatch client.
 #[tokio::test]
-async fn a_permit_of_ours_whose_lease_has_run_out_comes_to_java_when_we_ask_next() {
+async fn an_expired_permit_of_ours_becomes_java_s_at_our_next_call() {
     let both = Both::start().await;
     let (ours, java) = (pool(&both), java(&both, "a"));
     ours.try_set_permits(1, None).await.unwrap();

@@ -53,7 +53,7 @@ pub(crate) async fn our_forced_release_wakes_java<K: Exclusive>() {
 }
 
 /// S71.
-pub(crate) async fn java_ends_our_hold_by_force_and_we_are_told<K: Exclusive>() {
+pub(crate) async fn java_ends_our_hold_by_force_and_our_holder_is_notified<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let java = both.java::<K>("a");
     let lease = both.ours::<K>().acquire().await.unwrap();
@@ -68,7 +68,7 @@ pub(crate) async fn java_ends_our_hold_by_force_and_we_are_told<K: Exclusive>() 
     assert!(!java.get::<bool>("forceUnlock").await);
 }
 
-pub(crate) async fn we_end_a_hold_of_java_by_force_and_it_is_told<K: Exclusive>() {
+pub(crate) async fn we_end_a_hold_of_java_by_force_and_it_is_notified<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
     java.get::<()>("lock").await;

@@ -33,8 +33,8 @@ macro_rules! queryable {
             java_reads_what_we_hold
             we_read_what_java_holds
             our_forced_release_wakes_java
-            java_ends_our_hold_by_force_and_we_are_told
-            we_end_a_hold_of_java_by_force_and_it_is_told
+            java_ends_our_hold_by_force_and_our_holder_is_notified
+            we_end_a_hold_of_java_by_force_and_it_is_notified
         }
     };
 }
@@ -84,8 +84,8 @@ macro_rules! counted {
 macro_rules! non_reentrant {
     ($kind:ident) => {
         super::tests! { $kind, reentry,
-            java_is_told_that_it_holds_it_already
-            we_are_told_that_we_hold_it_already
+            java_gets_the_reply_that_it_holds_the_lock_already
+            our_client_gets_the_reply_that_it_holds_the_lock_already
         }
     };
 }

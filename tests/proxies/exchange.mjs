@@ -1,26 +1,26 @@
 /**
- * Requests as bytes, in forms that two readers could take for different ones, and the answers to
- * them, read strictly.
+ * Requests as bytes, in forms that two parsers could interpret differently, and a strict parser of
+ * the responses.
  */
 
 import { connect } from "node:net";
 
 import { CLOSED, TOKEN } from "./servers.mjs";
 
-/** Past this a test hangs. Says nothing about how long it should take. */
-const PATIENCE_MS = 60_000;
+/** A test that takes longer hangs. This is no statement about how long it should take. */
+const HANG_MS = 60_000;
 
 const head = (line, headers) => [line, "Host: gateway", `Authorization: Bearer ${TOKEN}`, ...headers, "", ""].join("\r\n");
 
-/** A command as a request, with these headers beside its length. */
+/** A command as a request, with these headers and its length. */
 export function post(words, ...headers) {
   const body = JSON.stringify(words);
   return `${head("POST / HTTP/1.1", [...headers, `Content-Length: ${body.length}`])}${body}`;
 }
 
 /**
- * Requests whose end depends on the reader. Behind one end stands a request that the proxy
- * does not let pass.
+ * Requests whose end depends on the parser. After one of the ends comes a second request, which the
+ * proxy refuses if it parses it.
  */
 export function ambiguous() {
   const ends = `0\r\n\r\n${head(`GET ${CLOSED}/executed HTTP/1.1`, [])}`;
@@ -52,22 +52,22 @@ export function ambiguous() {
     "a size with a bare line feed": of([chunked], `8\n["PING"]\r\n${ends}`),
     "chunks in HTTP/1.0": of([chunked], ends, "POST / HTTP/1.0"),
     "a length of GET": of([whole], ends, "GET /ping HTTP/1.1"),
-    "a request to someone else": of([whole], ends, "POST http://other.example/ HTTP/1.1"),
+    "a request to another host": of([whole], ends, "POST http://other.example/ HTTP/1.1"),
   };
 }
 
-/** Chunks with all that is allowed in them: they are `["PING"]`. */
+/** The body `["PING"]` in chunks with everything that HTTP allows in chunks. */
 export const allowedChunks = head("POST / HTTP/1.1", ["Transfer-Encoding: chunked", "Connection: close"])
   + '3;name=value;other="quoted\\" text"\r\n["P\r\n5;x\r\nING"]\r\n0;last\r\nTrailer: value\r\n\r\n';
 
-/** Sends this on one connection, and returns the answers on it until the other side closes it. */
+/** Sends bytes on one connection; returns the responses until the other side closes it. */
 export async function talk(port, bytes) {
   const socket = connect(port, "127.0.0.1");
   const chunks = [];
   await new Promise((resolve, reject) => {
-    socket.setTimeout(PATIENCE_MS, () => reject(new Error(`no end after ${Buffer.concat(chunks)}`)));
+    socket.setTimeout(HANG_MS, () => reject(new Error(`no end after ${Buffer.concat(chunks)}`)));
     socket.on("data", (chunk) => chunks.push(chunk));
-    // A connection that is reset has nothing more to say.
+    // A reset ends the responses as a close does.
     socket.on("error", resolve);
     socket.on("close", resolve);
     socket.write(bytes, "latin1");

@@ -17,17 +17,17 @@ async function servePage(host) {
 }
 
 /**
- * Passes everything on to the gateway, and tells how it answered: a browser says little of what it
- * keeps from a page.
+ * A proxy in front of the gateway that reports the status of each response: a browser hides from a
+ * page the responses of another origin.
  */
 async function openProxy(gateway) {
-  const told = new Map();
+  const listeners = new Map();
   const server = createServer((incoming, outgoing) => {
     const { method, url, headers } = incoming;
     const sent = request(new URL(url, gateway.url), { method, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode, answer.headers);
       answer.pipe(outgoing);
-      told.get(url)?.(answer.statusCode);
+      listeners.get(url)?.(answer.statusCode);
     });
     incoming.pipe(sent);
   });
@@ -35,8 +35,8 @@ async function openProxy(gateway) {
   await once(server, "listening");
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    /** The status of the next answer to a request for this path. */
-    status: (path) => new Promise((resolve) => told.set(path, resolve)),
+    /** The status of the next response to a request for this path. */
+    status: (path) => new Promise((resolve) => listeners.set(path, resolve)),
     close: () => (server.closeAllConnections(), server.close()),
   };
 }
@@ -56,12 +56,12 @@ const WAYS = {
   },
   frame: (address) => document.body.append(Object.assign(document.createElement("iframe"), { src: address })),
   events: (address) => void new EventSource(address),
-  // The page itself goes away by these, so they come last.
+  // This one leaves the page, so it comes last.
   link: (address) => document.body.appendChild(Object.assign(document.createElement("a"), { href: address })).click(),
 };
 
 export function foreignPages() {
-  // Filled when the tests begin.
+  // Filled before the tests.
   const env = {};
   before(async () => {
     // `near` is of the same site as the gateway, `far` of another one.
@@ -94,18 +94,18 @@ function allowedPage(env) {
     const page = await openPage(t, env, env.allowed);
     const seen = await page.evaluate(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "upstash-response-format": "json" };
-      const told = async (path, init) => {
+      const outcome = async (path, init) => {
         const response = await fetch(`${url}${path}`, init);
         const names = ["retry-after", "upstash-sync-token"].filter((name) => response.headers.has(name));
         return [response.status, await response.json(), ...names];
       };
       return [
-        await told("/", { method: "POST", headers, body: '["SET","mine","1"]' }),
-        await told("/get/mine", { headers }),
-        await told("/set/mine", { method: "PUT", headers, body: "2" }),
-        await told(`/get/mine?_token=${token}`),
-        await told("/subscribe/channel", { headers }),
-        await told("/", { method: "POST", body: '["PING"]' }),
+        await outcome("/", { method: "POST", headers, body: '["SET","mine","1"]' }),
+        await outcome("/get/mine", { headers }),
+        await outcome("/set/mine", { method: "PUT", headers, body: "2" }),
+        await outcome(`/get/mine?_token=${token}`),
+        await outcome("/subscribe/channel", { headers }),
+        await outcome("/", { method: "POST", body: '["PING"]' }),
       ];
     }, { url: env.gateway.url, token: TOKEN });
     assert.deepEqual(seen, [
@@ -149,8 +149,8 @@ function refusedPage(env, where, server) {
       assert.equal(await answered, 403, name);
     }
     assert.equal(await env.gateway.run("DBSIZE"), 0);
-    // It is the browser's word that keeps them out: the same request of another program is
-    // executed.
+    // The gateway relies on the headers of the browser: it executes the same request of another
+    // program.
     assert.equal((await fetch(`${env.proxy.url}/set/evil/none?_token=${TOKEN}`)).status, 200);
     assert.equal(await env.gateway.run("DEL", "evil"), 1);
   });

@@ -34,7 +34,7 @@ describe("a page on another origin", foreignPages);
 /** The tests behind one proxy. */
 function behind(name, start) {
   const hasDefaults = name.includes("defaults");
-  // Filled when the tests begin.
+  // Filled before the tests.
   const env = {};
   before(async () => {
     // An address has one stream of clients with scoped tokens.
@@ -96,7 +96,7 @@ function streams(env) {
       await reach(`data: message,${channel},${message}\n\n`);
     }
     leaving.abort();
-    // The proxy tells the gateway that the client has left.
+    // The proxy closes its request to the gateway once the client has left.
     while ((await env.gateway.run("PUBLISH", channel, "late")) > 0);
   });
 }
@@ -104,14 +104,14 @@ function streams(env) {
 function ambiguity(env) {
   test("a request that two readers take for different ones runs nothing that was not asked for", async () => {
     for (const [form, bytes] of Object.entries(ambiguous())) {
-      // The last one closes the connection, if the first one has not. The first may swallow some,
-      // so there are several.
+      // The last request closes the connection, unless the first one did. The body of the first may
+      // contain some of them, so there are several.
       const last = post(["ECHO", "last"], "Connection: close");
       const answers = await talk(env.proxy.port, bytes + last.repeat(8));
-      // At most those to the first, to the one behind it, and to the last.
+      // At most three responses: to the first request, to the one after it, and to the last.
       assert.ok(answers.length <= 3, `${form}: ${JSON.stringify(answers)}`);
       assert.equal(await env.gateway.run("GET", "canary"), null, form);
-      // Nothing of it is left on a connection that the proxy keeps to the gateway.
+      // No byte of it is left on a connection between proxy and gateway that is kept open.
       const echoes = await Promise.all([1, 2, 3].map((number) => env.redis.echo(`${form} ${number}`)));
       assert.deepEqual(echoes, [1, 2, 3].map((number) => `${form} ${number}`));
     }

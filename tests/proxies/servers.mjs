@@ -16,7 +16,7 @@ import { required } from "../runtimes/project.mjs";
 const GATEWAY = "127.0.0.1:8079";
 
 export const TOKEN = "the-token-of-the-tests-of-proxies";
-/** A path that each proxy refuses by itself: what runs there has come past its eyes. */
+/** A path that each proxy refuses: a request there that runs was not seen by the proxy. */
 export const CLOSED = "/set/canary";
 
 const SCOPE_KEY = "a key of thirty-two bytes or more";
@@ -33,7 +33,7 @@ export async function startGateway(...options) {
   throw new Error("the gateway did not start");
 }
 
-/** Runs a command past every proxy, and returns its result. */
+/** Runs a command without a proxy, and returns its result. */
 async function run(url, words) {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(words) });
@@ -44,10 +44,10 @@ async function run(url, words) {
 export async function scopedToken(subject) {
   const words = ["token", "--prefix", "app:", "--max-lease", "60s", "--lives", "10m", "--subject", subject];
   const child = spawn(required("EDGELATCH_GATEWAY"), words, { env: { EDGELATCH_SCOPE_KEYS: SCOPE_KEY } });
-  const said = [];
-  child.stdout.on("data", (text) => said.push(text));
+  const output = [];
+  child.stdout.on("data", (text) => output.push(text));
   await once(child, "close");
-  return said.join("").trim();
+  return output.join("").trim();
 }
 
 /** The example in this language of gateway/README.md, for this gateway. */
@@ -102,24 +102,24 @@ ${site.replace(/^\S+ {/, `http://:${port} {\n\trespond ${CLOSED}* 403`)}`,
   }));
 }
 
-/** Starts a proxy on a free port: another program may take the first one before it does. */
+/** Starts a proxy on a free port. Retries if another program has taken the port meanwhile. */
 async function startProxy(name, describe) {
   const folder = await mkdtemp(join(tmpdir(), `edgelatch-${name}-`));
   for (;;) {
     const port = await freePort();
     const { file, text, command: [program, ...args] } = describe(folder, port);
     await writeFile(join(folder, file), text);
-    // Debian has servers where only root looks for programs.
+    // Debian installs servers in a folder that is in root's PATH only.
     const env = { PATH: `${process.env.PATH}:/usr/sbin`, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
     const child = spawn(program, args, { env, stdio: ["ignore", "ignore", "pipe"] });
-    const said = [];
-    child.stderr.on("data", (bytes) => said.push(bytes));
+    const output = [];
+    child.stderr.on("data", (bytes) => output.push(bytes));
     const close = async () => {
       await end(child);
       await rm(folder, { recursive: true, force: true });
     };
     if (await serves(child, port)) return { name, port, url: `http://127.0.0.1:${port}`, close };
-    const log = said.join("");
+    const log = output.join("");
     if (!/in use/.test(log)) throw new Error(`${name} did not start: ${log}`);
   }
 }

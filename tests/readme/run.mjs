@@ -26,7 +26,7 @@ const token = required("EDGELATCH_TEST_TOKEN");
 const tools = required("EDGELATCH_TOOLS");
 const env = { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token };
 
-/** How each program is run and what it has to do, by the name in its first line. */
+/** Runs and checks each program, by the name in its first line. */
 const PROGRAMS = {
   "report.mjs": inRuntimes((output) => assert.match(output, /fencing token \d{16}\.\n$/)),
   "objects.mjs": inRuntimes((output) => {
@@ -97,7 +97,7 @@ async function route({ path }) {
 }
 
 async function page({ t, folder }) {
-  // The page of the other README was closed while it held the lock.
+  // The test of the other README closed its page while it held the lock.
   const free = { method: "POST", headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(["DEL", "draft:7"]) };
   assert.equal((await fetch(url, free)).status, 200);
   const front = await openFront(url);

@@ -27,7 +27,7 @@ function recipe(name) {
   return recipes.get(name);
 }
 
-/** How many rows a statement of the page has changed. */
+/** Runs a statement of the page; returns the number of rows that it changed. */
 function run(name, values) {
   const statement = database.prepare(recipe(name));
   return Number(statement.run(Object.fromEntries(Object.entries(values).map(([key, value]) => [`:${key}`, value]))).changes);
@@ -35,7 +35,7 @@ function run(name, values) {
 
 const row = (table, id) => ({ ...database.prepare(`SELECT * FROM ${table} WHERE id = ?`).get(id) });
 
-/** Two tokens as they are given, one after the other. */
+/** Two tokens in the order of their grants. */
 const OLD = 1_700_000_000_000_000;
 const NEW = OLD + 1;
 

@@ -362,7 +362,7 @@ fn a_release_that_ignores_the_owner_of_a_value_ends_its_hold() {
 }
 
 #[test]
-fn a_loss_must_be_told_to_a_repeat_and_to_a_renewal() {
+fn a_repeat_and_a_renewal_must_report_a_loss() {
     assert_finds(&PLAN.without("a repeat needs all values"), "relies on");
     assert_finds(&PLAN.without("a renewal needs all values"), "relies on");
 }

@@ -82,7 +82,7 @@ async fn the_documented_commands_are_enough() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_one_command_never_leaves_a_hold_by_an_acquisition_that_is_refused() {
+async fn a_user_without_one_command_never_leaves_a_hold_by_a_refused_acquisition() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for last in [false, true] {
@@ -123,16 +123,16 @@ async fn a_release_is_whole_although_publishing_is_not_allowed() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_use_the_lock_s_keys_is_refused_and_writes_nothing() {
+async fn a_user_without_rights_to_the_lock_s_keys_is_refused_and_writes_nothing() {
     let redis = Redis::start().await;
-    let mut stranger = redis.user(&["+@all", "~elsewhere:*", "&*"]).await;
+    let mut other_user = redis.user(&["+@all", "~elsewhere:*", "&*"]).await;
     let job = lock("job");
     for call in [
         job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true),
         job.release(request(2), UNBOUND, &owner(1)),
         job.inspect(request(3), None),
     ] {
-        let error = run_on(&mut stranger, &call).await.unwrap_err();
+        let error = run_on(&mut other_user, &call).await.unwrap_err();
         assert_eq!(error.code(), Some("NOPERM"), "{error}");
     }
     assert!(redis.dump().await.is_empty());

@@ -135,7 +135,7 @@ async fn a_release_is_never_too_late() {
 }
 
 #[tokio::test]
-async fn a_forced_release_without_a_bound_only_tells_the_time() {
+async fn a_forced_release_without_a_bound_only_returns_the_time() {
     let redis = Redis::start().await;
     redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
     let before = redis.now_ms().await;
@@ -159,7 +159,7 @@ async fn a_renewal_only_extends_the_hold_of_its_own_grant() {
 }
 
 #[tokio::test]
-async fn an_answer_from_a_tombstone_prolongs_it() {
+async fn a_reply_from_a_tombstone_prolongs_it() {
     let redis = Redis::start().await;
     let abandon = lock("job").release(request(1), UNBOUND, &owner(1));
     let reply = redis.run(&abandon).await;
@@ -174,7 +174,7 @@ async fn an_answer_from_a_tombstone_prolongs_it() {
 
 /// S65.
 #[tokio::test]
-async fn a_hold_whose_latch_is_gone_is_lost_and_taken_away_by_its_release() {
+async fn a_hold_whose_latch_is_gone_is_lost_and_removed_by_its_release() {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&acquire).await.value.parse().unwrap();
@@ -195,7 +195,7 @@ async fn a_hold_whose_latch_is_gone_is_lost_and_taken_away_by_its_release() {
 
 /// S70.
 #[tokio::test]
-async fn a_lock_without_an_end_is_said_to_have_none_and_gets_one_from_a_renewal() {
+async fn a_lock_without_an_expiry_is_reported_so_and_gets_one_from_a_renewal() {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&acquire).await.value.parse().unwrap();

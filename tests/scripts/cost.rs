@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
-use super::fair::fixtures::{asks, field_of};
+use super::fair::fixtures::{field_of, nth_poll};
 use super::group::calls as values;
 use super::limits::{queue, within};
 use super::read_write::fixtures::{reads, writes};
-use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
+use super::semaphores_and_latch::{batch, held, permits_that_publish, semaphore_that_publishes};
 use test_support::calls::{Calls, UNBOUND, lease, lock, owner, request, token};
 use test_support::full_objects::{
     HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, fill_holds, fill_readers, fill_values,
@@ -30,7 +30,7 @@ impl Cost {
 
     /// The commands that scripts have run since the statistics were reset.
     pub(super) async fn since_reset(redis: &Redis) -> Self {
-        let told: String = redis.ask(&["INFO", "commandstats"]).await;
+        let info: String = redis.ask(&["INFO", "commandstats"]).await;
         let line = |line: &str| {
             let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
             // The gateway sends a `PING` every second.
@@ -39,7 +39,7 @@ impl Cost {
             let ran = !others.contains(&command);
             ran.then(|| (command.to_owned(), rest.split(',').next().unwrap().parse().unwrap()))
         };
-        Self(told.lines().filter_map(line).collect())
+        Self(info.lines().filter_map(line).collect())
     }
 
     fn ran(&self, command: &str) -> u64 {
@@ -66,7 +66,7 @@ fn take(calls: &Calls, who: u8) -> ScriptCall {
 
 /// H2 of an attack on the gateway: a query read all values of a group.
 #[tokio::test]
-async fn questions_about_a_full_group_read_a_slice() {
+async fn queries_of_a_full_group_read_a_slice() {
     let redis = Redis::start().await;
     fill_values(&redis, VALUES, redis.now_ms().await + 600_000).await;
     let state = Cost::of(&redis, &reads(NAME).inspect(request(1), None), Code::No).await;
@@ -97,7 +97,7 @@ async fn readers_are_counted_one_by_one_up_to_a_thousand_fields() {
 }
 
 #[tokio::test]
-async fn a_lock_with_as_many_readers_as_can_be_is_taken_and_freed_by_a_look_at_a_slice() {
+async fn a_lock_with_the_maximum_of_readers_is_acquired_and_released_by_reading_a_slice() {
     let redis = Redis::start().await;
     fill_readers(&redis, READERS - 1, 1).await;
     let taken = Cost::of(&redis, &take(&reads(NAME), 1), Code::Done).await;
@@ -139,7 +139,7 @@ async fn a_full_semaphore_is_emptied_by_one_command() {
     let redis = Redis::start().await;
     redis.ask::<String>(&["SET", NAME, "50000"]).await;
     fill_holds(&redis, "el:{job}:held", HOLDS - 1, redis.now_ms().await + 600_000).await;
-    let calls = held(&semaphore_that_says(NAME, 1, Publish::Plain));
+    let calls = held(&semaphore_that_publishes(NAME, 1, Publish::Plain));
     Cost::of(&redis, &take(&calls, 1), Code::Done).await.assert_bounded(20);
     Cost::of(&redis, &calls.inspect(request(2), None), Code::Done).await.assert_bounded(10);
     let clear = calls.force_release(request(3), within(&redis).await);
@@ -155,7 +155,7 @@ async fn a_thousand_permits_of_many_are_written_in_batches() {
     redis.ask::<String>(&["SET", NAME, "500000"]).await;
     let now = redis.now_ms().await;
     fill_holds(&redis, "{job}:timeout", PERMITS - 1_000, now - 5_000).await;
-    let calls = batch(&permits_that_say(NAME, 1_000, 0, Publish::Plain));
+    let calls = batch(&permits_that_publish(NAME, 1_000, 0, Publish::Plain));
     let first = Cost::of(&redis, &take(&calls, 1), Code::Done).await;
     // The script queries them one by one, since the set is Redisson's as well; it removes at most
     // 500 expired holds.
@@ -176,13 +176,13 @@ async fn a_thousand_permits_of_many_are_written_in_batches() {
 #[tokio::test]
 async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
     let (redis, fair) = queue(WAITERS - 1).await;
-    let joined = Cost::of(&redis, &fair.acquire(asks(1, 1)), Code::No).await;
+    let joined = Cost::of(&redis, &fair.acquire(nth_poll(1, 1)), Code::No).await;
     assert!(joined.total() <= 330, "{:?}", joined.0);
-    let poll = Cost::of(&redis, &fair.acquire(asks(1, 2)), Code::No).await;
+    let poll = Cost::of(&redis, &fair.acquire(nth_poll(1, 2)), Code::No).await;
     assert!(poll.total() <= 330 && poll.ran("zscore") <= 270, "{:?}", poll.0);
-    // Redisson evicted it from the end of the queue: the script finds its seat in pages.
+    // Redisson evicted it from the end of the queue: the script searches for its place in pages.
     redis.ask::<u64>(&["LREM", &fair.key("redisson_lock_queue"), "0", &field_of(1)]).await;
-    let back = Cost::of(&redis, &fair.acquire(asks(1, 3)), Code::No).await;
+    let back = Cost::of(&redis, &fair.acquire(nth_poll(1, 3)), Code::No).await;
     assert!(back.ran("lindex") <= 2 && back.ran("lrange") <= 17, "{:?}", back.0);
     assert!(back.total() <= 350 && back.ran("zrangebyscore") == 2, "{:?}", back.0);
     let force = fair.force_release().call(request(9), within(&redis).await);
@@ -194,7 +194,7 @@ async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
 
 /// The check of the kind costs no command on a free lock, and one on a busy lock.
 #[tokio::test]
-async fn a_free_lock_is_taken_without_a_look_at_its_kind() {
+async fn a_free_lock_is_acquired_without_a_check_of_its_kind() {
     let redis = Redis::start().await;
     let free = Cost::of(&redis, &take(&lock(NAME), 1), Code::Done).await;
     assert_eq!((free.ran("hscan"), free.ran("hlen"), free.ran("type")), (0, 0, 0));

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use edgelatch_proto::protocol::script::scripts;
 use test_support::costed_calls::{in_every_world, with_most_arguments};
 use test_support::redis::Redis;
-use test_support::work::{SpokenCall, Work};
+use test_support::work::{EditableCall, Work};
 
 /// The largest numbers of commands, elements and kilobytes of one call.
 type Row = (&'static str, u64, u64, u64);
@@ -106,7 +106,7 @@ const WITH_ARGUMENTS_ALONE: [&str; 2] = ["eval", "lock_raise"];
 struct Seen(BTreeMap<&'static str, (Work, String)>);
 
 impl Seen {
-    fn add(&mut self, call: &SpokenCall, work: Work, place: impl Debug) {
+    fn add(&mut self, call: &EditableCall, work: Work, place: impl Debug) {
         let (most, places) = self.0.entry(call.script.name).or_default();
         if !work.is_within(*most) {
             *places = format!("{places} {place:?}: {work:?}");

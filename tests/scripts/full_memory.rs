@@ -48,7 +48,7 @@ async fn a_repeated_acquisition_passes() {
 
 /// S66.
 #[tokio::test]
-async fn a_release_passes_and_tells_the_waiters() {
+async fn a_release_succeeds_and_notifies_the_waiters() {
     let (mut redis, _) = full().await;
     redis.published().await;
     let release = lock("job").release(request(2), UNBOUND, &owner(1));

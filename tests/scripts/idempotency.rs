@@ -68,7 +68,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
         ("end ours by force", Before::Held, force()),
         ("end Java's by force", Before::HeldByJava, force()),
         ("end nothing by force", Before::Nothing, force()),
-        ("ask for the state", Before::Held, inspect()),
+        ("query the state", Before::Held, inspect()),
     ]
 }
 
@@ -80,10 +80,10 @@ async fn a_request_that_comes_twice_is_done_once() {
         let call = make(prepare(&redis, &before).await);
         redis.published().await;
         let first = redis.run(&call).await;
-        let (once, said) = (redis.dump().await, redis.published().await);
+        let (once, published) = (redis.dump().await, redis.published().await);
         let second = redis.run(&call).await;
         assert_eq!(contents(&once), contents(&redis.dump().await), "{name}");
-        assert!(said.len() <= 1, "{name}: {said:?}");
+        assert!(published.len() <= 1, "{name}: {published:?}");
         assert_eq!(redis.published().await, [], "{name}");
         assert_same_answer(name, first.code, second.code);
         if first.code == Code::Done {
@@ -166,7 +166,7 @@ async fn an_owner_is_granted_once_even_if_another_owner_held_the_lock_in_between
 }
 
 #[tokio::test]
-async fn a_repeated_acquisition_starts_the_lease_anew_and_never_shortens_it() {
+async fn a_repeated_acquisition_restarts_the_lease_and_never_shortens_it() {
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
     redis.ask::<u64>(&["PEXPIRE", "job", "5000"]).await;

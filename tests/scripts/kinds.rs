@@ -10,7 +10,9 @@ use edgelatch_proto::timing::GuardMemory;
 
 use super::group::calls as values;
 use super::read_write::fixtures::{reads, writes};
-use super::semaphores_and_latch::{batch, held, latch, permits_that_say, semaphore_that_says};
+use super::semaphores_and_latch::{
+    batch, held, latch, permits_that_publish, semaphore_that_publishes,
+};
 use test_support::calls::{Calls, bound, lease, lock, owner, request, token};
 use test_support::redis::{Keyspace, Redis, Stored};
 
@@ -31,8 +33,8 @@ fn target(kind: &str) -> Calls {
         "read side" => reads(NAME),
         "write side" => writes(NAME),
         "group" => values(NAME, &["A", "B"]),
-        "semaphore" => held(&semaphore_that_says(NAME, 1, Publish::Plain)),
-        "permits" => batch(&permits_that_say(NAME, 1, 0, Publish::Plain)),
+        "semaphore" => held(&semaphore_that_publishes(NAME, 1, Publish::Plain)),
+        "permits" => batch(&permits_that_publish(NAME, 1, 0, Publish::Plain)),
         other => panic!("no such kind: {other}"),
     }
 }
@@ -154,8 +156,8 @@ async fn calls_of_counted_objects_leave_holds_of_another_kind_alone() {
         let within = within(&redis).await;
         let total = PermitTotal::new(5).unwrap();
         let (semaphore, permits) = (
-            semaphore_that_says(NAME, 1, Publish::Plain),
-            permits_that_say(NAME, 1, 0, Publish::Plain),
+            semaphore_that_publishes(NAME, 1, Publish::Plain),
+            permits_that_publish(NAME, 1, 0, Publish::Plain),
         );
         let changes = [
             semaphore.try_set(total, None),

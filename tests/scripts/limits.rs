@@ -7,10 +7,10 @@
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
 
-use super::fair::fixtures::{Fair, asks};
+use super::fair::fixtures::{Fair, nth_poll};
 use super::group::calls as values;
 use super::read_write::fixtures::{reads, reads_inside, writes};
-use super::semaphores_and_latch::{batch, held, permits_that_say, semaphore_that_says};
+use super::semaphores_and_latch::{batch, held, permits_that_publish, semaphore_that_publishes};
 use test_support::calls::{Calls, UNBOUND, bound, lease, owner, request, token};
 use test_support::full_objects::{
     FOREIGN_LUA, HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, fill, fill_dead_readers,
@@ -73,7 +73,7 @@ async fn a_group_that_is_full_takes_no_more_values() {
 }
 
 #[tokio::test]
-async fn values_that_have_ended_make_room_in_a_group_that_is_full() {
+async fn expired_values_of_a_full_group_are_replaced_by_new_ones() {
     let redis = Redis::start().await;
     let ours = values(NAME, &["A", "B"]);
     let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
@@ -93,7 +93,7 @@ async fn values_that_have_ended_make_room_in_a_group_that_is_full() {
 }
 
 #[tokio::test]
-async fn a_lock_with_too_many_readers_lets_no_more_in() {
+async fn a_lock_with_too_many_readers_admits_no_more() {
     let redis = Redis::start().await;
     let reads = reads(NAME);
     let grant = redis.run(&take(&redis, &reads, 1).await).await.value.parse().unwrap();
@@ -154,7 +154,7 @@ async fn dead_readers_are_removed_by_the_tries_of_a_writer_that_come_soon_after_
 
 /// The fields of dead readers filled the lock as long as readers overlapped.
 #[tokio::test]
-async fn dead_readers_make_room_for_new_ones_in_a_lock_that_is_full() {
+async fn dead_readers_of_a_full_lock_are_replaced_by_new_ones() {
     let redis = Redis::start().await;
     let reads = among_dead_readers(&redis, READERS - 1).await;
     for who in 2..60 {
@@ -184,7 +184,7 @@ async fn dead_readers_of_redisson_s_are_left_to_redisson() {
 async fn a_semaphore_with_too_many_holds_gives_no_more() {
     let redis = Redis::start().await;
     redis.ask::<String>(&["SET", NAME, "50000"]).await;
-    let calls = held(&semaphore_that_says(NAME, 1, Publish::Plain));
+    let calls = held(&semaphore_that_publishes(NAME, 1, Publish::Plain));
     let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
     let later = redis.now_ms().await + 600_000;
     fill_holds(&redis, "el:{job}:held", HOLDS - 1, later).await;
@@ -198,7 +198,7 @@ async fn a_semaphore_with_too_many_holds_gives_no_more() {
 async fn too_many_permits_are_not_held_at_a_time() {
     let redis = Redis::start().await;
     redis.ask::<String>(&["SET", NAME, "500000"]).await;
-    let calls = batch(&permits_that_say(NAME, 2, 0, Publish::Plain));
+    let calls = batch(&permits_that_publish(NAME, 2, 0, Publish::Plain));
     let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
     fill_holds(&redis, "{job}:timeout", PERMITS - 3, redis.now_ms().await + 600_000).await;
     assert_only_holders_go_on(&redis, &calls, &calls, grant).await;
@@ -219,37 +219,37 @@ pub(super) async fn queue(count: u32) -> (Redis, Fair) {
 async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
     let (redis, lock) = queue(WAITERS - 2).await;
     for (who, place) in [(1, WAITERS - 2), (2, WAITERS - 1)] {
-        let reply = redis.run(&lock.acquire(asks(who, 1))).await;
+        let reply = redis.run(&lock.acquire(nth_poll(who, 1))).await;
         assert_eq!((reply.code, place_of(&reply.value)), (Code::No, place));
     }
-    assert_full(&redis, &lock.acquire(asks(3, 1))).await;
+    assert_full(&redis, &lock.acquire(nth_poll(3, 1))).await;
     // A last try does not join the queue.
-    let last = redis.run(&lock.acquire(asks(4, 1).at_last())).await;
+    let last = redis.run(&lock.acquire(nth_poll(4, 1).at_last())).await;
     assert_eq!((last.code, place_of(&last.value)), (Code::No, WAITERS));
-    let poll = redis.run(&lock.acquire(asks(1, 2))).await;
+    let poll = redis.run(&lock.acquire(nth_poll(1, 2))).await;
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, WAITERS - 2));
-    // A waiter that Redisson evicted returns to its seat, which counts as long as it is remembered.
+    // A waiter that Redisson evicted returns to its place: its arrival record counts.
     let queue = lock.key("redisson_lock_queue");
     redis.ask::<u64>(&["LREM", &queue, "0", &super::fair::fixtures::field_of(1)]).await;
-    assert_full(&redis, &lock.acquire(asks(3, 1))).await;
-    let back = redis.run(&lock.acquire(asks(1, 3))).await;
+    assert_full(&redis, &lock.acquire(nth_poll(3, 1))).await;
+    let back = redis.run(&lock.acquire(nth_poll(1, 3))).await;
     assert_eq!((place_of(&back.value), back.value.ends_with(",1")), (WAITERS - 2, true));
     // A new owner that takes over a place needs no place of its own.
-    let over = redis.run(&lock.acquire(asks(5, 1).after(2))).await;
+    let over = redis.run(&lock.acquire(nth_poll(5, 1).after(2))).await;
     assert_eq!((over.code, place_of(&over.value)), (Code::No, WAITERS - 1));
     redis.run(&lock.release(5)).await;
-    let joined = redis.run(&lock.acquire(asks(3, 1))).await;
+    let joined = redis.run(&lock.acquire(nth_poll(3, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value)), (Code::No, WAITERS - 1));
 }
 
-/// Waiters that had all died kept new ones from a free lock for as long as their seats were
+/// Waiters that had all died kept new ones from a free lock for as long as their arrivals were
 /// remembered.
 #[tokio::test]
 async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
     fill_queue_until(&redis, WAITERS, redis.now_ms().await - 1).await;
     for poll in 1..=20 {
-        let reply = redis.run(&lock.acquire(asks(1, poll))).await;
+        let reply = redis.run(&lock.acquire(nth_poll(1, poll))).await;
         if reply.code == Code::Done {
             assert!(poll > 1, "one look is bounded");
             return;
@@ -264,19 +264,19 @@ async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
 async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
     let (redis, lock) = queue(0).await;
     // One living waiter is ahead, and stays ahead.
-    redis.run(&lock.acquire(asks(1, 1))).await;
+    redis.run(&lock.acquire(nth_poll(1, 1))).await;
     fill_queue_until(&redis, WAITERS - 1, redis.now_ms().await - 1).await;
-    let joined = redis.run(&lock.acquire(asks(2, 1))).await;
+    let joined = redis.run(&lock.acquire(nth_poll(2, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value) < WAITERS - 1), (Code::No, true));
-    let poll = redis.run(&lock.acquire(asks(1, 2))).await;
+    let poll = redis.run(&lock.acquire(nth_poll(1, 2))).await;
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, 0));
-    // The seats of waiters that have left the queue are remembered.
+    // The arrivals of waiters that have left the queue are remembered.
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
     fill_queue_until(&redis, WAITERS, redis.now_ms().await - 1).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
     redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
-    let joined = redis.run(&lock.acquire(asks(3, 1))).await;
+    let joined = redis.run(&lock.acquire(nth_poll(3, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value)), (Code::No, 0));
 }
 

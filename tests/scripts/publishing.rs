@@ -12,7 +12,7 @@ use test_support::calls::{UNBOUND, announced_lock, lease, owner, request};
 use test_support::redis::{Redis, run_on};
 
 #[tokio::test]
-async fn a_release_says_zero_in_the_way_that_was_asked_for() {
+async fn a_release_publishes_zero_in_the_requested_way() {
     let mut redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
@@ -26,8 +26,8 @@ async fn a_release_says_zero_in_the_way_that_was_asked_for() {
         redis.run(&job.release(request(2), UNBOUND, &owner(1))).await;
         assert_eq!(redis.ran("publish").await, plain, "{publish:?}");
         assert_eq!(redis.ran("spublish").await, sharded, "{publish:?}");
-        let heard = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain];
-        assert_eq!(redis.published().await, heard, "{publish:?}");
+        let expected = vec![("redisson_lock__channel:{job}".to_owned(), "0".to_owned()); plain];
+        assert_eq!(redis.published().await, expected, "{publish:?}");
     }
 }
 
@@ -44,7 +44,7 @@ async fn a_call_that_ends_no_hold_publishes_nothing() {
 }
 
 #[tokio::test]
-async fn of_several_locks_each_one_s_channel_is_told() {
+async fn a_release_of_several_locks_publishes_on_each_channel() {
     let mut redis = Redis::start().await;
     let member = |name: &str| Member { name: LockName::parse(name).unwrap(), fenced: false };
     let both = LockCalls::of_several(member("a"), [member("b")].into(), Publish::Plain);
@@ -61,13 +61,13 @@ async fn of_several_locks_each_one_s_channel_is_told() {
         announces,
     });
     assert_eq!(redis.run(&take).await.code, Code::Done);
-    let told = ["a", "b"]
+    let expected = ["a", "b"]
         .map(|name| (format!("redisson_lock__channel:{{{name}}}"), "30000000".to_owned()));
-    assert_eq!(redis.published().await, told);
+    assert_eq!(redis.published().await, expected);
 }
 
 #[tokio::test]
-async fn of_permits_it_is_told_when_none_is_left_to_as_many_as_listen() {
+async fn a_grant_of_the_last_permit_is_published_to_all_listeners() {
     let mut redis = Redis::start().await;
     redis.ask::<String>(&["SET", "pool", "2"]).await;
     let name = LockName::parse("pool").unwrap();
@@ -89,7 +89,7 @@ async fn of_permits_it_is_told_when_none_is_left_to_as_many_as_listen() {
 }
 
 #[tokio::test]
-async fn a_grant_that_others_are_told_of_says_so_and_a_copy_says_nothing() {
+async fn a_published_grant_sends_one_message_and_its_copy_none() {
     let mut redis = Redis::start().await;
     let user = redis.user(&["~*", "&*", "+@all", "-pubsub"].map(str::to_owned)).await;
     for (publish, plain, sharded) in
@@ -133,11 +133,11 @@ async fn a_grant_that_others_are_told_of_says_so_and_a_copy_says_nothing() {
                     };
                     assert_eq!(code, wanted);
                 }
-                let told = (redis.ran("publish").await, redis.ran("spublish").await);
-                assert_eq!(told, (plain, sharded), "{publish:?}");
+                let expected = (redis.ran("publish").await, redis.ran("spublish").await);
+                assert_eq!(expected, (plain, sharded), "{publish:?}");
                 // Only this test is subscribed, with a pattern.
-                let said = (channel.to_owned(), message.to_owned());
-                assert_eq!(redis.published().await, vec![said; plain], "{publish:?}");
+                let message = (channel.to_owned(), message.to_owned());
+                assert_eq!(redis.published().await, vec![message; plain], "{publish:?}");
             }
         }
     }

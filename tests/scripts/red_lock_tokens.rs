@@ -280,8 +280,8 @@ async fn a_redis_that_is_too_young_grants_nothing() {
 
 /// The uptime of Redis in whole seconds.
 async fn uptime(redis: &Redis) -> u64 {
-    let told: String = redis.ask(&["INFO", "server"]).await;
-    let count = told.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+    let info: String = redis.ask(&["INFO", "server"]).await;
+    let count = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     count.unwrap().parse().unwrap()
 }
 

@@ -24,7 +24,7 @@ impl Words {
     /// The text with all words replaced.
     pub(crate) fn fill(&self, text: &str) -> String {
         // The longest first: `$T` is a prefix of `$T+1`.
-        self.0.iter().rev().fold(text.to_owned(), |text, (word, said)| text.replace(word, said))
+        self.0.iter().rev().fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
     }
 
     /// A list of texts with all words replaced.

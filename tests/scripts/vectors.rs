@@ -14,7 +14,7 @@ use test_support::redis::{Content, Keyspace, Redis};
 const VECTORS: &str = include_str!("../vectors/lock.json");
 
 #[tokio::test]
-async fn every_call_leaves_what_its_vector_says() {
+async fn every_call_leaves_the_keys_of_its_vector() {
     check_all(VECTORS, &JAVA, |step| calls::lock(step["lock"].as_str().unwrap_or("myLock"))).await;
 }
 
@@ -76,8 +76,8 @@ impl Bench {
         let keyspace = self.redis.dump().await;
         let elapsed = self.redis.now_ms().await - self.since;
         self.compare(&wanted, &answer, elapsed, name);
-        let said: Vec<Value> = published.iter().map(|(to, what)| json!([to, what])).collect();
-        assert_eq!(vector["published"], Value::Array(said), "{name}");
+        let messages: Vec<Value> = published.iter().map(|(to, what)| json!([to, what])).collect();
+        assert_eq!(vector["published"], Value::Array(messages), "{name}");
         self.compare_state(vector["state"].as_object().unwrap(), &keyspace, elapsed, name);
     }
 
@@ -95,7 +95,7 @@ impl Bench {
             if name == "release" && reply.value != "0" {
                 self.words.mean("$E", reply.value.clone());
             }
-            tell(&reply)
+            to_json(&reply)
         } else {
             let words = self.words.texts(&step["redis"]);
             self.ask(&words).await;
@@ -231,7 +231,7 @@ fn text_of(value: &Value) -> String {
 }
 
 /// A reply in the form of the vectors.
-fn tell(reply: &Reply) -> Value {
+fn to_json(reply: &Reply) -> Value {
     let code = reply.code as i64;
     json!([code, reply.value, reply.ms, reply.server_ms])
 }

@@ -41,10 +41,10 @@ async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
 async fn a_token_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
     for call in calls() {
-        let asks = call.keys().iter().any(|key| key == "redisson_lock_token:{job}");
+        let uses_token_key = call.keys().iter().any(|key| key == "redisson_lock_token:{job}");
         redis.ask::<String>(&["FLUSHALL"]).await;
         redis.ask::<u64>(&["HSET", "redisson_lock_token:{job}", "a", "b"]).await;
-        if asks {
+        if uses_token_key {
             assert_refused(&redis, &call).await;
         }
     }

@@ -11,7 +11,7 @@ use super::hold::StoredHold;
 use super::lease_checker::TrustedLease;
 use super::redis::Node;
 
-/// What the observer knows of a schedule, independently of the clients.
+/// The observer's record of a schedule, independent of the clients.
 pub(crate) struct Checker {
     /// The first promise that was broken.
     pub(crate) violation: Option<String>,
@@ -21,14 +21,14 @@ pub(crate) struct Checker {
     /// The operation that drew each piece of entropy, and the bytes.
     drawn: Vec<(u32, [u8; 32])>,
     pub(crate) owners: Vec<Owner>,
-    /// The newest token of each name on each Redis, and whether a reader has it.
+    /// For each Redis and name, the newest token and whether a reader has it.
     newest: Vec<(usize, String, u64, bool)>,
     /// The requests that changed a number.
     changes: Vec<String>,
     pub(crate) writes: Writes,
     /// The leases on which clients rely.
     pub(crate) trusted_leases: Vec<TrustedLease>,
-    /// Whether the assumptions of exclusion still hold (C1 to C3).
+    /// Whether the conditions under which holds exclude each other still hold (C1 to C3).
     pub(crate) can_exclude: bool,
 }
 
@@ -91,6 +91,8 @@ impl Checker {
         self.owners.iter_mut().filter(move |owner| owner.operation == operation)
     }
 
+    /// The operation that has created an owner, by the name of its latch. A virtual host writes the
+    /// number of the entropy into the first eight digits of the owner's UUID.
     fn operation_of(&self, latch: &str) -> u32 {
         let mut parts = latch.rsplit(':');
         let uuid = parts.nth(1).unwrap_or_default();
@@ -98,7 +100,8 @@ impl Checker {
         number.and_then(|number| self.drawn.get(number)).map_or(0, |(operation, _)| *operation)
     }
 
-    fn owner(&self, node: usize, latch: &str) -> Option<usize> {
+    /// The index of an owner, by its Redis and the name of its latch.
+    fn find_owner(&self, node: usize, latch: &str) -> Option<usize> {
         self.owners.iter().rposition(|owner| owner.node == node && owner.latch == latch)
     }
 
@@ -120,7 +123,7 @@ impl Checker {
             _ if name.ends_with("_release") || name.ends_with("_renew") => run.keys.first(),
             _ => None,
         };
-        let owner = latch.and_then(|latch| self.owner(place, latch));
+        let owner = latch.and_then(|latch| self.find_owner(place, latch));
         let existed = owner.is_some_and(|owner| self.owners[owner].hold.exists(node, now));
         StateBefore { existed, number: None }
     }
@@ -151,7 +154,7 @@ impl Checker {
         } else if name.ends_with("_release") && !name.contains("force") {
             self.on_release(place, run, *code, &before)
         } else if name.ends_with("_renew") {
-            self.on_renew(sim, place, run, *code, &before)
+            self.on_renew(sim, run, *code, &before)
         } else if name.ends_with("_change") {
             self.on_change(node, run, &before)
         } else if name == "guard_write" {
@@ -176,7 +179,7 @@ impl Checker {
         code: i64,
         value: &str,
     ) -> Option<String> {
-        let owner = self.owner(place, &run.keys[0]).unwrap_or_else(|| {
+        let owner = self.find_owner(place, &run.keys[0]).unwrap_or_else(|| {
             let (latch, hold) = (run.keys[0].clone(), StoredHold::of(run));
             let operation = self.operation_of(&latch);
             self.owners.push(Owner {
@@ -209,7 +212,7 @@ impl Checker {
         sim.coverage.count(CoverPoint::Grants, 1);
         owner.grants += 1;
         let (latch, twice) = (&owner.latch, owner.grants > 1);
-        // Redis keeps latches and tombstones by its own clock, and may lose them.
+        // A Redis that has lost data, or whose clock was set, may have lost latches and tombstones.
         let keeps_records = !node.has_lost && !node.was_set;
         if keeps_records && (is_over || owner.released) {
             return Some(format!("I6 {latch} is granted after its end"));
@@ -218,8 +221,8 @@ impl Checker {
             return Some(format!("I6 {latch} is granted twice"));
         }
         let (names, shared) = (owner.hold.names(run), run.script.script().name == "read_acquire");
-        // A reader that joins gets the token of the present readers: after a failover, of earlier
-        // ones.
+        // A reader that joins others gets their token. After a failover these may be earlier
+        // readers, with an older token.
         let excused = node.has_lost && (node.went_back || sim.plan.nodes > 1 || shared);
         names.iter().find_map(|name| self.check_token(place, name, token, shared, excused))
     }
@@ -251,7 +254,7 @@ impl Checker {
         code: i64,
         before: &StateBefore,
     ) -> Option<String> {
-        let place = self.owner(node, &run.keys[0])?;
+        let place = self.find_owner(node, &run.keys[0])?;
         let owner = &mut self.owners[place];
         owner.released |= before.existed && code == 1;
         None
@@ -260,7 +263,6 @@ impl Checker {
     fn on_renew(
         &self,
         sim: &Sim,
-        _: usize,
         run: &Run<'_>,
         code: i64,
         before: &StateBefore,

@@ -7,11 +7,11 @@ use edgelatch::time::Instant;
 pub(crate) struct Clocks {
     monotonic_base: u64,
     wall_base: u64,
-    /// By how many millionths both clocks run fast.
+    /// The amount by which both clocks run fast, in millionths.
     ppm: i64,
-    /// By how much the wall clock was set, in microseconds.
+    /// The amount by which the wall clock was set, in microseconds.
     set_by: i64,
-    /// Whether the monotonic clock stands still while its host does.
+    /// Whether the monotonic clock stands still while its host is suspended.
     monotonic_stops: bool,
     wall_stops: bool,
     suspended_for: u64,
@@ -38,7 +38,8 @@ impl Clocks {
         }
     }
 
-    /// Makes both clocks stand still while their host does, so that it cannot notice.
+    /// Makes both clocks stand still while their host is suspended, so that a client cannot notice
+    /// it.
     pub(crate) const fn with_both_clocks_suspended(mut self) -> Self {
         (self.monotonic_stops, self.wall_stops) = (true, true);
         self
@@ -54,8 +55,8 @@ impl Clocks {
         self.monotonic_base + self.scaled(self.running_time(now))
     }
 
-    /// The time for which the host did not stand still, if its monotonic clock stands still with
-    /// it; otherwise `now`.
+    /// The time for which the host was not suspended, if its monotonic clock stands still during a
+    /// suspension; otherwise `now`.
     fn running_time(&self, now: u64) -> u64 {
         self.suspended_since.filter(|_| self.monotonic_stops).unwrap_or(now) - self.suspended_for
     }

@@ -22,7 +22,7 @@ named! {
         Cut = "answers cut off",
         Swapped = "answers of others",
         Messages = "messages heard",
-        Unheard = "messages lost",
+        LostMessages = "messages lost",
         Forged = "messages forged",
         StreamsSilent = "streams that say nothing",
         StreamsEnded = "streams that ended",

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering as Memory};
+use std::sync::atomic::{AtomicBool, Ordering as MemoryOrdering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -29,7 +29,8 @@ pub(crate) struct Sim {
     pub(crate) plan: Plan,
     now: Cell<u64>,
     events: RefCell<BinaryHeap<Event>>,
-    numbered: Cell<u32>,
+    /// The number of the next event: events at the same time occur in the order of their numbers.
+    next_number: Cell<u32>,
     tasks: RefCell<Vec<Task>>,
     ready: Ready,
     /// The index of the task that is polled.
@@ -37,7 +38,7 @@ pub(crate) struct Sim {
     pub(crate) hosts: RefCell<Vec<SimHost>>,
     pub(crate) nodes: RefCell<Vec<Node>>,
     pub(crate) checker: RefCell<Checker>,
-    /// What the clients observe.
+    /// The observations of the clients, for the checker of histories.
     pub(crate) history: RefCell<History>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Option<RefCell<Trace>>,
@@ -102,7 +103,7 @@ impl Wake for TaskWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.is_woken.swap(true, Memory::Relaxed) {
+        if !self.is_woken.swap(true, MemoryOrdering::Relaxed) {
             self.ready.lock().unwrap().push_back(self.task);
         }
     }
@@ -113,7 +114,7 @@ impl Sim {
         Self {
             now: Cell::new(0),
             events: RefCell::default(),
-            numbered: Cell::new(0),
+            next_number: Cell::new(0),
             tasks: RefCell::default(),
             ready: Ready::default(),
             polled: Cell::new(0),
@@ -140,8 +141,8 @@ impl Sim {
     }
 
     pub(crate) fn at(&self, at: u64, kind: EventKind) {
-        let number = self.numbered.get();
-        self.numbered.set(number + 1);
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
         self.events.borrow_mut().push(Event { at, number, kind });
     }
 
@@ -159,7 +160,7 @@ impl Sim {
         self.checker.borrow_mut().operations.push(0);
     }
 
-    /// Adds a line to the history, if this run records one.
+    /// Adds a line to the trace, if this run records one.
     pub(crate) fn trace(&self, line: impl FnOnce() -> String) {
         if let Some(trace) = &self.trace {
             trace.borrow_mut().add(self.now(), line());
@@ -177,7 +178,7 @@ impl Sim {
     }
 
     pub(crate) fn has_violation(&self) -> bool {
-        !self.plan.is_blind && self.checker.borrow().violation.is_some()
+        !self.plan.checks_history_only && self.checker.borrow().violation.is_some()
     }
 
     /// Plays until no event is left.
@@ -192,7 +193,7 @@ impl Sim {
             self.dispatch(event.kind);
             self.check_leases();
         }
-        self.fail(|| "I7 it goes on and on".into());
+        self.fail(|| "I7 the schedule does not end".into());
     }
 
     /// Returns the next event that has an effect. Skips cancelled timers, so that time does not
@@ -238,10 +239,10 @@ impl Sim {
                 let task = &mut self.tasks.borrow_mut()[task];
                 (task.future.take(), Arc::clone(&task.task_waker), task.host)
             };
-            task_waker.is_woken.store(false, Memory::Relaxed);
+            task_waker.is_woken.store(false, MemoryOrdering::Relaxed);
             let Some(mut future) = future else { continue };
             if self.hosts.borrow().get(host).is_some_and(SimHost::is_suspended) {
-                // Its host stands still: the task is polled when the host continues.
+                // The host is suspended: it polls the task when it resumes.
                 self.hosts.borrow_mut()[host].defer_task(task);
                 self.tasks.borrow_mut()[task].future = Some(future);
                 continue;

@@ -33,10 +33,10 @@ pub(crate) fn explore(kind: Kind, limits: Limits, seed: u64, schedules: u64) -> 
             }
             for number in begin..(begin + CHUNK).min(schedules) {
                 let seed = seed.wrapping_add(number);
-                let verdict = play(Plan::draw(seed, kind, &limits), false);
-                coverage.add(&verdict.coverage);
+                let report = play(Plan::draw(seed, kind, &limits), false);
+                coverage.add(&report.coverage);
                 played.fetch_add(1, Ordering::Relaxed);
-                if let Some(what) = verdict.broken {
+                if let Some(what) = report.broken {
                     let mut found = found.lock().unwrap();
                     if found.as_ref().is_none_or(|(other, _)| seed < *other) {
                         *found = Some((seed, what));

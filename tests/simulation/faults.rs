@@ -65,7 +65,7 @@ named! {
         /// A stream delivers messages that no client has published (F).
         Forged = "forged",
         /// Messages are lost (F).
-        Unheard = "unheard",
+        LostMessages = "lost-messages",
         /// A Redisson client uses the lock too (H).
         Java = "java",
     }

@@ -62,7 +62,7 @@ pub(crate) fn commands(request: &Request) -> Option<Vec<Command>> {
     }
 }
 
-/// Formats a command for the history.
+/// Formats a command for the trace.
 pub(crate) fn summary(command: &Command) -> String {
     match run_of(command) {
         Ok(run) => {

@@ -61,7 +61,7 @@ impl Workload {
         // Each name has a guard of its own: tokens of different names cannot be compared.
         let name = NAMES.into_iter().find(|name| is_of_several && lease.token_of(name).is_some());
         let key = format!("guarded:{}", name.unwrap_or_default());
-        let is_short = sim.plan.draws & 2 == 2;
+        let is_short = sim.plan.rng_seed & 2 == 2;
         let memory = if is_short { GuardMemory::new(SHORT).unwrap() } else { GuardMemory::DEFAULT };
         let guard = self.clients[0].guard(&key, memory).unwrap();
         let number = sim.checker.borrow_mut().writes.begin();
@@ -98,7 +98,7 @@ impl Workload {
             Err(Error { kind: EvalError::ScriptFailed(_), .. }) if !sim.keeps_records() => {
                 WriteResult::Done
             }
-            other => return sim.fail(|| format!("I10 a script is said to be {other:?}")),
+            other => return sim.fail(|| format!("I10 a script has the result {other:?}")),
         };
         sim.check_result(number, result);
     }
@@ -121,7 +121,7 @@ impl Sim {
         let write = &mut checker.writes.all[number];
         let copies = match result {
             WriteResult::NotExecuted => 0,
-            // The client's bound assumes clocks within the drift allowance.
+            // The client's bound is right only if clocks drift less than it allows for.
             WriteResult::Done | WriteResult::Unknown if self.plan.has(Fault::Drift) => u64::MAX,
             WriteResult::Done | WriteResult::Unknown => COPY_MAX_AGE,
         };
@@ -132,7 +132,7 @@ impl Sim {
             WriteResult::Unknown => false,
         };
         if is_wrong && keeps_records {
-            checker.fail(self, || format!("I10 of write {number} its writer is told {result:?}"));
+            checker.fail(self, || format!("I10 the writer of {number} got {result:?}"));
         }
     }
 

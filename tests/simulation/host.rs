@@ -1,4 +1,5 @@
-//! A host: its clocks, its timers and its entropy. A host may stand still.
+//! A host: its clocks, its timers and its entropy. A host may be suspended, as by sleep or a long
+//! pause of a garbage collector.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -16,7 +17,7 @@ use super::faults::Fault;
 use super::plan::SeededFault;
 
 /// The longest single sleep, in milliseconds. Equals the limit in `src/host`, so that clients read
-/// their clocks again soon after a host has stood still.
+/// their clocks again soon after a suspension.
 pub(crate) const SLEEP_MAX_MS: u64 = 5_000;
 
 /// A host that runs clients.
@@ -27,7 +28,7 @@ pub(crate) struct SimHost {
     pub(crate) is_dead: bool,
 }
 
-/// The events and tasks of a host that it postpones while it stands still.
+/// The events and tasks that a suspended host postpones.
 #[derive(Default)]
 struct Suspension {
     events: Vec<EventKind>,
@@ -43,8 +44,8 @@ impl SimHost {
         self.suspension.is_some()
     }
 
-    /// Filters an event for this host: postpones it while the host stands still, and drops it when
-    /// the host is dead.
+    /// Returns the event if the host can handle it now. Postpones it while the host is suspended,
+    /// and drops it if the host is dead.
     pub(crate) fn filter_event(&mut self, kind: EventKind) -> Option<EventKind> {
         match &mut self.suspension {
             _ if self.is_dead => None,
@@ -167,7 +168,7 @@ impl Sim {
             // Most timers fire a little late, some by seconds.
             at += late >> (late & 15);
         }
-        if self.plan.has_seeded(SeededFault::DeafTimers) {
+        if self.plan.has_seeded(SeededFault::MissingTimers) {
             at += 5_000_000;
         }
         let waker = RefCell::new(Some(cx.waker().clone()));

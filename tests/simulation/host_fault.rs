@@ -173,7 +173,7 @@ impl Sim {
         match host_fault {
             HostFault::FlushScripts { node } => {
                 self.coverage.count(CoverPoint::Flushes, 1);
-                nodes[node].known = 0;
+                nodes[node].known_scripts = 0;
             }
             HostFault::Unready { node, time } => nodes[node].unready_until = now + time,
             HostFault::FillMemory { node, time } => nodes[node].full_until = now + time,
@@ -212,8 +212,8 @@ impl Sim {
         }
         drop(nodes);
         if !can_exclude {
-            // A reader that joins gets the token of the present readers: after a failover, of
-            // earlier ones.
+            // A reader that joins others gets their token. After a failover these may be earlier
+            // readers, with an older token.
             let shared = self.plan.kind == Kind::ReadWrite && self.has_lost();
             self.record_data_loss(!(shared || self.tokens_may_fall()));
         }

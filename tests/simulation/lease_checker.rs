@@ -32,7 +32,8 @@ pub(crate) struct TrustedLease {
 /// milliseconds.
 pub(crate) const LATE_MAX: u64 = 2_500;
 /// How late a timer may fire after its clock has stood still, or after another clock has run ahead
-/// of it, in microseconds: the longest sleep, by a clock that is slow by a tenth, and `LATE_MAX`.
+/// of it, in microseconds: the client notices the step after its longest sleep, by a clock that is
+/// slow by a tenth, and `LATE_MAX`.
 const LATE_MAX_AFTER_STEP: u64 = SLEEP_MAX_MS * 1_112 + LATE_MAX;
 
 impl TrustedLease {
@@ -66,10 +67,11 @@ impl Sim {
                     if trusted.kept && exact && awake && now > since + trusted.late_max =>
                 {
                     let host = trusted.host;
-                    return checker
-                        .fail(self, || format!("I8 host {host} was not told of its loss in time"));
+                    return checker.fail(self, || {
+                        format!("I8 host {host} was not notified of its loss in time")
+                    });
                 }
-                // A host that stands still notices the end when it continues.
+                // A suspended host notices the end when it resumes.
                 (false, Some(_)) if !awake => trusted.ended_at = Some(now),
                 (false, Some(_)) => {}
             }
@@ -111,7 +113,7 @@ impl Sim {
             let count = checker.owners.iter().filter(is_stored).count();
             if count < trusted.parts {
                 return Some(format!(
-                    "I3 host {} believes in a hold that is not there",
+                    "I3 host {} relies on a hold that Redis does not store",
                     trusted.host
                 ));
             }
@@ -121,8 +123,8 @@ impl Sim {
 }
 
 impl super::checker::Checker {
-    /// Some clock of the host was set or stood still: its timers may now fire as late as
-    /// `LATE_MAX_AFTER_STEP`.
+    /// A clock of the host was set or stood still: timers may fire by up to `LATE_MAX_AFTER_STEP`
+    /// late from now on.
     pub(crate) fn on_clock_step(&mut self, host: usize, now: u64) {
         for trusted in self.trusted_leases.iter_mut().filter(|trusted| trusted.host == host) {
             trusted.late_max = LATE_MAX_AFTER_STEP;

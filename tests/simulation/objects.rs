@@ -1,4 +1,4 @@
-//! What a client acquires of each kind of object.
+//! The acquisition of each kind of object by a client.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ impl Workload {
 
     fn draw_read_write(&self) -> PlannedAcquire {
         let mut settings = ReadWriteSettings::default();
-        if self.sim.plan.draws & 1 == 1 {
+        if self.sim.plan.rng_seed & 1 == 1 {
             settings = settings.prefers_writers(WantTime::new(Duration::from_secs(5)).unwrap());
         }
         let lock = self.clients[0].read_write_lock(NAMES[0], settings).unwrap();
@@ -130,24 +130,24 @@ impl Workload {
         match self.draw(3) {
             0 => {
                 let count = 1 + self.draw(3);
-                let number = sim.record_latch_call(LatchOperation::PerhapsSet(count));
+                let number = sim.record_latch_call(LatchOperation::UnconfirmedSet(count));
                 let answer = latch.try_set_count(count).await.map_err(Error::into_kind);
                 sim.record_latch_result(number, answer, |done| LatchOperation::Set(count, done));
             }
             1 => {
                 let wait = Duration::from_millis(1 + self.draw(5_000));
-                let number = sim.record_latch_call(LatchOperation::Nothing);
+                let number = sim.record_latch_call(LatchOperation::Ignored);
                 let operation = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
                     Ok(()) => LatchOperation::Read(0),
                     Err(Error { kind: AcquireError::Busy { .. }, .. }) => LatchOperation::Closed,
-                    Err(_) => LatchOperation::Nothing,
+                    Err(_) => LatchOperation::Ignored,
                 };
                 sim.record_latch_result(number, Ok(()), |()| operation);
             }
             _ => {
-                let number = sim.record_latch_call(LatchOperation::PerhapsDown);
+                let number = sim.record_latch_call(LatchOperation::UnconfirmedCountDown);
                 let answer = latch.count_down().await.map_err(Error::into_kind);
-                sim.record_latch_result(number, answer, LatchOperation::Down);
+                sim.record_latch_result(number, answer, LatchOperation::CountDown);
             }
         }
     }

@@ -31,16 +31,16 @@ impl Sim {
         }
     }
 
-    /// I4: the result of a release is what has happened in Redis.
-    pub(crate) fn check_release(&self, operation: u32, parts: usize, verdict: Released) {
+    /// I4: the result of a release agrees with Redis.
+    pub(crate) fn check_release(&self, operation: u32, parts: usize, result: Released) {
         let has_lost = self.has_lost();
         let mut checker = self.checker.borrow_mut();
-        // Owners that were released before the hold began, or granted too late for it, do not
-        // count.
+        // Only owners with a hold on which the client relied count: others were released before the
+        // hold began, or were granted too late.
         let held = checker.owners_of(operation).filter(|owner| owner.held).count();
         let released =
             checker.owners_of(operation).filter(|owner| owner.held && owner.released).count();
-        match verdict {
+        match result {
             Released::Released => {
                 self.coverage.count(CoverPoint::Released, 1);
                 if released < parts {
@@ -69,7 +69,7 @@ impl Sim {
         let now = self.now();
         let over_at = match held_at_most {
             None => now,
-            // The client's upper bound assumes clocks within the drift allowance.
+            // The client's upper bound is right only if clocks drift less than it allows for.
             Some(_) if self.plan.has(Fault::Drift) => return,
             Some(time) => {
                 let clocks = &self.hosts.borrow()[host].clocks;
@@ -78,7 +78,7 @@ impl Sim {
         };
         let nodes = self.nodes.borrow();
         let mut checker = self.checker.borrow_mut();
-        let claims = checker.can_exclude;
+        let can_exclude = checker.can_exclude;
         let mut still_held = 0;
         for owner in checker.owners_of(operation) {
             still_held +=
@@ -87,11 +87,11 @@ impl Sim {
                 owner.over_at = Some(over_at);
             }
         }
-        // What a minority still holds of a redLock blocks no client, and expires.
+        // The holds of a redLock on a minority of nodes block no client, and expire.
         let least = if self.plan.kind == Kind::Red { self.plan.nodes / 2 + 1 } else { 1 };
-        if still_held >= least && claims {
+        if still_held >= least && can_exclude {
             checker.fail(self, || {
-                format!("I4 host {host} was told that it holds nothing, and it does")
+                format!("I4 host {host} got the result that it holds nothing, and it does")
             });
         }
     }

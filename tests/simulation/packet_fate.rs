@@ -5,8 +5,8 @@ use fastrand::Rng;
 use super::faults::Fault;
 use super::plan::Plan;
 
-/// The delays and faults of one request. Times are in microseconds: from the sending, or for
-/// `reply_delay` from the execution.
+/// The delays and faults of one request. Times are in microseconds and count from the sending;
+/// `reply_delay` counts from the execution.
 #[derive(Debug)]
 pub(crate) struct PacketFate {
     /// Whether the request fails before it leaves.
@@ -21,7 +21,7 @@ pub(crate) struct PacketFate {
     pub(crate) reply_delay: Option<u64>,
     /// Whether the gateway rejects the request as overloaded, and executes nothing.
     pub(crate) throttled: bool,
-    /// What the client receives in place of the reply.
+    /// The response that the client receives in place of the reply.
     pub(crate) wrong_reply: Option<WrongReply>,
 }
 
@@ -42,9 +42,10 @@ impl PacketFate {
     /// Draws the delays of a request without faults.
     fn without_fault(plan: &Plan, rng: &mut Rng, faults_ended: bool) -> Self {
         // A network without faults must be faster than the clients' timeouts.
-        let most = if faults_ended { plan.way.min(plan.attempt * 100) } else { plan.way };
-        let way = |rng: &mut Rng| 50 + rng.u64(0..most);
-        let (arrives_at, reply_delay) = (Some(way(rng)), Some(way(rng)));
+        let most =
+            if faults_ended { plan.max_latency.min(plan.attempt * 100) } else { plan.max_latency };
+        let latency = |rng: &mut Rng| 50 + rng.u64(0..most);
+        let (arrives_at, reply_delay) = (Some(latency(rng)), Some(latency(rng)));
         let (not_sent, throttled, breaks_at, wrong_reply) = (false, false, None, None);
         Self {
             not_sent,
@@ -66,7 +67,8 @@ impl PacketFate {
             return fate;
         }
         for fault in plan.faults.iter() {
-            // Both are drawn whether or not the fault occurs, for the same reason.
+            // Draws both numbers even if the fault does not occur, so that switching off one fault
+            // does not change the others.
             let (chance, mut own) = (rng.u32(0..256), rng.fork());
             if chance < plan.odds {
                 fate.apply(fault, plan, &mut own);

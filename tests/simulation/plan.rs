@@ -28,7 +28,7 @@ named! {
     SeededFault {
         /// Scripts keep no grant latch.
         NoLatch = "no-latch",
-        /// Scripts ignore the not-after.
+        /// Scripts ignore the bound of requests.
         NoBound = "no-bound",
         /// A cloned host continues with the same entropy.
         SharedEntropy = "shared-entropy",
@@ -50,8 +50,8 @@ named! {
         ForgedEcho = "forged-echo",
         /// Redis confirms a release without executing it.
         LazyRelease = "lazy-release",
-        /// A host that keeps its lease gets no timer at its end.
-        DeafTimers = "deaf-timers",
+        /// A host whose client keeps its lease gets no timer at the lease's end.
+        MissingTimers = "missing-timers",
         /// A granted hold has no end in Redis.
         EndlessLease = "endless-lease",
         /// Redis keeps no record of an idempotent call, so it executes each attempt.
@@ -66,8 +66,8 @@ pub(crate) struct Limits {
     pub(crate) rounds: Option<u32>,
     pub(crate) faults: Option<Faults>,
     pub(crate) seeded_fault: Option<SeededFault>,
-    /// Whether only the clients' observations are judged.
-    pub(crate) is_blind: bool,
+    /// Whether only the checker of histories runs, without a view of Redis.
+    pub(crate) checks_history_only: bool,
 }
 
 /// The plan of one schedule.
@@ -79,19 +79,19 @@ pub(crate) struct Plan {
     pub(crate) rounds: u32,
     pub(crate) faults: Faults,
     pub(crate) seeded_fault: Option<SeededFault>,
-    pub(crate) is_blind: bool,
+    pub(crate) checks_history_only: bool,
     /// The probability, in 256ths, that a message meets a given fault that is on.
     pub(crate) odds: u32,
     /// The number of Redis servers.
     pub(crate) nodes: usize,
-    /// The longest time that a message takes without a fault, in microseconds.
-    pub(crate) way: u64,
+    /// The longest latency of a message without a fault, in microseconds.
+    pub(crate) max_latency: u64,
     /// The longest lease that clients request, in milliseconds.
     pub(crate) lease: u64,
     /// The timeout of one attempt, in milliseconds.
     pub(crate) attempt: u64,
-    /// Whether Redis knows the scripts at the start.
-    pub(crate) warm: bool,
+    /// Whether Redis has cached the scripts at the start.
+    pub(crate) knows_scripts: bool,
     /// Whether streams notify waiters of releases.
     pub(crate) streams: bool,
     /// Whether the faults end, after which every remaining client must be served.
@@ -99,7 +99,7 @@ pub(crate) struct Plan {
     /// The number of permits.
     pub(crate) permits: u32,
     /// The seed of all further draws.
-    pub(crate) draws: u64,
+    pub(crate) rng_seed: u64,
 }
 
 impl Plan {
@@ -108,8 +108,8 @@ impl Plan {
         // Consecutive seeds must give unrelated schedules.
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind as u64);
         let mut faults = Faults::draw(&mut rng);
-        let crowd = rng.u32(0..64);
-        let clients = match crowd {
+        let competitors = rng.u32(0..64);
+        let clients = match competitors {
             0..48 => 2,
             48..60 => 3,
             60..63 => 4,
@@ -127,10 +127,10 @@ impl Plan {
             Kind::Multi => rng.usize(1..=2),
             _ => 1,
         };
-        let way = 1 << rng.u32(9..17);
+        let max_latency = 1 << rng.u32(9..17);
         let lease = [300, 1_000, 5_000, 30_000][rng.usize(0..4)];
         let attempt = [100, 1_000, 5_000][rng.usize(0..3)];
-        let (warm, streams) = (rng.u32(0..8) > 0, rng.u32(0..4) == 0);
+        let (knows_scripts, streams) = (rng.u32(0..8) > 0, rng.u32(0..4) == 0);
         let ends_faults = rng.u32(0..8) == 0;
         if ends_faults && matches!(kind, Kind::Semaphore | Kind::Permits) {
             // No client returns permits that Redis has lost.
@@ -145,17 +145,17 @@ impl Plan {
             rounds: limits.rounds.unwrap_or(rounds),
             faults: limits.faults.unwrap_or(faults),
             seeded_fault: limits.seeded_fault,
-            is_blind: limits.is_blind,
+            checks_history_only: limits.checks_history_only,
             odds,
             nodes,
-            way,
+            max_latency,
             lease,
             attempt,
-            warm,
+            knows_scripts,
             streams,
             ends_faults,
             permits,
-            draws: rng.u64(..),
+            rng_seed: rng.u64(..),
         }
     }
 
@@ -183,7 +183,7 @@ impl Plan {
         let seeded_fault = self
             .seeded_fault
             .map_or_else(String::new, |seeded_fault| format!(" --without {}", seeded_fault.name()));
-        let blind = if self.is_blind { " --blind" } else { "" };
+        let blind = if self.checks_history_only { " --blind" } else { "" };
         format!(
             "cargo xtask sim --kind {} --seed {} --schedules 1 --clients {} --rounds {} --faults {}{seeded_fault}{blind}",
             self.kind.name(),

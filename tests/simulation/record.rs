@@ -1,4 +1,4 @@
-//! Records what clients observe for the judge of histories, and nothing else.
+//! Records what clients observe for the checker of histories, and nothing else.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ impl Sim {
             invoked: self.now(),
             completed: NEVER,
             lease: time,
-            result: AcquireResult::Unknown { over: self.now() + time + 2_000 },
+            result: AcquireResult::Unknown { ends_by: self.now() + time + 2_000 },
         });
     }
 
@@ -111,40 +111,40 @@ impl Sim {
     pub(crate) fn record_release_result(
         &self,
         acquisition: usize,
-        answer: &Result<Released, ReleaseError>,
+        result: &Result<Released, ReleaseError>,
     ) {
-        self.history.borrow_mut().record_release_result(self.now(), acquisition, answer);
+        self.history.borrow_mut().record_release_result(self.now(), acquisition, result);
     }
 
     /// A client starts a call to a latch, which may be executed even if its result stays unknown.
     /// Returns its number.
     pub(crate) fn record_latch_call(&self, operation: LatchOperation) -> usize {
-        let counts = &mut self.history.borrow_mut().counts;
-        counts.push(LatchCall { name: 0, invoked: self.now(), completed: NEVER, operation });
-        counts.len() - 1
+        let calls = &mut self.history.borrow_mut().latch_calls;
+        calls.push(LatchCall { name: 0, invoked: self.now(), completed: NEVER, operation });
+        calls.len() - 1
     }
 
     pub(crate) fn record_latch_result<T>(
         &self,
-        count: usize,
-        answer: Result<T, RequestError>,
+        call: usize,
+        result: Result<T, RequestError>,
         operation: impl FnOnce(T) -> LatchOperation,
     ) {
         let history = &mut self.history.borrow_mut();
         let has_lost = !history.assumptions.losses.is_empty();
-        let count = &mut history.counts[count];
-        count.completed = self.now();
-        match answer {
-            Ok(answer) => count.operation = operation(answer),
+        let call = &mut history.latch_calls[call];
+        call.completed = self.now();
+        match result {
+            Ok(value) => call.operation = operation(value),
             Err(RequestError::NotExecuted(_) | RequestError::Refused(_)) if !has_lost => {
-                count.operation = LatchOperation::Nothing;
+                call.operation = LatchOperation::Ignored;
             }
             // Redis may have lost the record of the call together with other data.
             Err(_) => {}
         }
     }
 
-    /// The judge's verdict on the history.
+    /// The violation that the checker of histories finds, if any.
     pub(crate) fn check_history(&self) -> Option<String> {
         self.history.borrow().check().err().map(|what| format!("{what} (by its history)"))
     }

@@ -1,4 +1,4 @@
-//! One Redis: the model of all scripts, its clock and its faults.
+//! A virtual Redis: the model of all scripts, a clock, and the faults of a server.
 
 use std::mem;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use super::transport::SentRequest;
 use test_support::script_model::subscribers::Subscribers;
 use test_support::script_model::{Latches, ScriptModel};
 
-/// Its time when a schedule begins, in microseconds since 1970.
+/// The server's time when a schedule begins, in microseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000_000;
 /// How long after its sending a copy of a request without a bound may be executed, in microseconds:
 /// `FIRST_HORIZON` from the first request of a wait, less 90 s, the longest wait here.
@@ -26,9 +26,9 @@ const RECENT: usize = 4;
 
 pub(crate) struct Node {
     pub(crate) model: ScriptModel,
-    /// The scripts that it knows, one bit each.
-    pub(crate) known: u64,
-    /// By how much its clock was set, in microseconds.
+    /// The scripts that it has cached: the bit with the script's index.
+    pub(crate) known_scripts: u64,
+    /// The amount by which its clock differs from the exact time, in microseconds.
     pub(crate) set_by: i64,
     pub(crate) unready_until: u64,
     pub(crate) full_until: u64,
@@ -54,7 +54,7 @@ impl Node {
         let set_by = rng.i64(-200_000..200_000);
         Self {
             model,
-            known: if plan.warm { u64::MAX } else { 0 },
+            known_scripts: if plan.knows_scripts { u64::MAX } else { 0 },
             set_by,
             unready_until: 0,
             full_until: 0,
@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Its time, in microseconds.
+    /// The server's time, in microseconds since 1970.
     pub(crate) fn micros(&self, now: u64) -> u64 {
         let scaled =
             if self.seeded_fault == Some(SeededFault::FastServer) { now * 103 / 100 } else { now };
@@ -81,18 +81,18 @@ impl Node {
 
     /// Another process takes over with the replica's data, or without any. It knows no scripts.
     pub(crate) fn replace_data(&mut self, replica: Option<ScriptModel>) {
-        let Self { model, known, has_lost, .. } = self;
+        let Self { model, known_scripts, has_lost, .. } = self;
         let mut empty = ScriptModel::new(model.latches());
         empty.without = model.without;
         *model = replica.unwrap_or(empty);
-        (*known, *has_lost) = (0, true);
+        (*known_scripts, *has_lost) = (0, true);
     }
 
     fn loads(&mut self, script: KnownScript, whole: bool) -> bool {
         if whole {
-            self.known |= 1 << script.0;
+            self.known_scripts |= 1 << script.0;
         }
-        self.known >> script.0 & 1 == 1
+        self.known_scripts >> script.0 & 1 == 1
     }
 
     /// Runs a script. Without free memory, rejects a script whose first write needs memory; the
@@ -146,7 +146,7 @@ impl Sim {
             return Err("LOADING Redis is loading the dataset in memory");
         }
         if run.args[1].is_empty() && now > sent.sent_at + COPY_MAX_AGE {
-            return Err("ERR a copy without any promise");
+            return Err("ERR a copy that is too old for any promise");
         }
         if !node.loads(run.script, whole) {
             self.coverage.count(CoverPoint::UnknownScripts, 1);

@@ -36,7 +36,7 @@ impl Arguments {
         };
         while let Some(flag) = args.next() {
             if flag == "--blind" {
-                read.limits.is_blind = true;
+                read.limits.checks_history_only = true;
                 continue;
             }
             let value = args.next()?;
@@ -92,7 +92,7 @@ fn tests() -> ExitCode {
             if let Some((seed, what)) = &explored.failed {
                 print_failure(*kind, Limits::default(), *seed, what);
             }
-            verdict(explored.failed.is_none(), "a promise was broken")
+            pass_if(explored.failed.is_none(), "a promise was broken")
         };
         Trial::test(format!("every_promise_is_kept::{}", kind.name()), test)
     });
@@ -102,17 +102,17 @@ fn tests() -> ExitCode {
             coverage.add(&explore(*kind, Limits::default(), 1, UNTIL_COMPLETE).coverage);
         }
         print_coverage(&coverage);
-        verdict(is_complete(&coverage), "something never came up")
+        pass_if(is_complete(&coverage), "something never came up")
     });
     let is_found = seeded_faults::all().map(|seeded_fault| {
         let name = seeded_fault.title();
-        Trial::test(name, move || verdict(seeded_fault.is_found(), "the fault was not found"))
+        Trial::test(name, move || pass_if(seeded_fault.is_found(), "the fault was not found"))
     });
     let trials = keeps.chain([complete]).chain(is_found).collect();
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit_code()
 }
 
-fn verdict(passed: bool, problem: &str) -> Result<(), Failed> {
+fn pass_if(passed: bool, problem: &str) -> Result<(), Failed> {
     if passed { Ok(()) } else { Err(problem.into()) }
 }
 

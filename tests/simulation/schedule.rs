@@ -1,4 +1,4 @@
-//! One schedule, from its plan to its verdict.
+//! One schedule, from its plan to its report.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,15 +21,15 @@ use super::transport::SimTransport;
 use super::workload::Workload;
 
 /// The result of a schedule.
-pub(crate) struct Verdict {
+pub(crate) struct Report {
     pub(crate) broken: Option<String>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Vec<String>,
 }
 
 /// Plays a schedule; with `with_trace`, records its history.
-pub(crate) fn play(plan: Plan, with_trace: bool) -> Verdict {
-    let mut rng = Rng::with_seed(plan.draws);
+pub(crate) fn play(plan: Plan, with_trace: bool) -> Report {
+    let mut rng = Rng::with_seed(plan.rng_seed);
     let hosts = (0..plan.clients).map(|_| sim_host(&plan, &mut rng)).collect();
     let nodes = (0..plan.nodes).map(|_| Node::new(&plan, &mut rng)).collect();
     let host_faults = plan.draw_host_faults(&mut rng);
@@ -46,11 +46,11 @@ pub(crate) fn play(plan: Plan, with_trace: bool) -> Verdict {
     sim.check_end();
     sim.clear();
     let broken = sim.checker.borrow_mut().violation.take();
-    let broken = broken.filter(|_| !sim.plan.is_blind).or_else(|| sim.check_history());
+    let broken = broken.filter(|_| !sim.plan.checks_history_only).or_else(|| sim.check_history());
     let mut trace: Option<Vec<_>> =
         sim.trace.as_ref().map(|trace| trace.borrow().lines().collect());
     trace.iter_mut().for_each(|trace| trace.extend(sim.history.borrow().lines()));
-    Verdict { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default() }
+    Report { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default() }
 }
 
 /// Draws a host's clocks: within 1 % of Redis' clock, or within 10 % with `Drift`.
@@ -94,7 +94,7 @@ impl Sim {
             )
         };
         let clients = Rc::new((0..self.plan.nodes).map(client).collect::<Vec<_>>());
-        let tasks = if self.plan.draws & 0xf0 == 0xf0 { 2 } else { 1 };
+        let tasks = if self.plan.rng_seed & 0xf0 == 0xf0 { 2 } else { 1 };
         for _ in 0..tasks {
             let rng = RefCell::new(self.hosts.borrow_mut()[host].rng.fork());
             let (sim, handle, clients) = (Rc::clone(self), handle.clone(), Rc::clone(&clients));

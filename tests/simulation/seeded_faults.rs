@@ -23,12 +23,12 @@ const SEEDED_FAULTS: &[(SeededFault, Kind, &[&str])] = &[
     (SeededFault::EndlessLease, Kind::Lock, &["I4", "I7"]),
     (SeededFault::NoRecord, Kind::Latch, &["I6"]),
     (SeededFault::ForgedEcho, Kind::Spin, &["I3", "I4", "I10"]),
-    (SeededFault::DeafTimers, Kind::Lock, &["I8"]),
+    (SeededFault::MissingTimers, Kind::Lock, &["I8"]),
 ];
 /// The simulation must find each fault within this number of schedules.
 const SCHEDULES: u64 = 100_000;
 
-/// The faults that are visible to clients: the judge must find them from the clients' histories
+/// The faults that are visible to clients: the checker must find them from the clients' histories
 /// alone.
 const VISIBLE: &[(SeededFault, Kind)] = &[
     (SeededFault::NoLatch, Kind::Lock),
@@ -50,8 +50,8 @@ pub(crate) struct FaultSearch {
     kind: Kind,
     /// The promises that it may break.
     promises: &'static [&'static str],
-    /// Whether only the clients' observations are judged.
-    is_blind: bool,
+    /// Whether only the clients' observations are checked.
+    checks_history_only: bool,
 }
 
 /// All deliberate faults.
@@ -60,26 +60,27 @@ pub(crate) fn all() -> impl Iterator<Item = FaultSearch> {
         .iter()
         .map(|(seeded_fault, kind, promises)| (seeded_fault, kind, *promises, false));
     let visible = VISIBLE.iter().map(|(seeded_fault, kind)| (seeded_fault, kind, &["I"][..], true));
-    known.chain(visible).map(|(seeded_fault, kind, promises, is_blind)| FaultSearch {
+    known.chain(visible).map(|(seeded_fault, kind, promises, checks_history_only)| FaultSearch {
         seeded_fault: *seeded_fault,
         kind: *kind,
         promises,
-        is_blind,
+        checks_history_only,
     })
 }
 
 impl FaultSearch {
     /// The name of the test that searches for it.
     pub(crate) fn title(&self) -> String {
-        let judge = if self.is_blind { "without_by_histories_alone" } else { "without" };
-        format!("{judge}::{}", self.seeded_fault.name())
+        let prefix =
+            if self.checks_history_only { "without_by_histories_alone" } else { "without" };
+        format!("{prefix}::{}", self.seeded_fault.name())
     }
 
     /// Searches for it; returns whether it broke one of its promises.
     pub(crate) fn is_found(&self) -> bool {
         let limits = Limits {
             seeded_fault: Some(self.seeded_fault),
-            is_blind: self.is_blind,
+            checks_history_only: self.checks_history_only,
             ..Limits::default()
         };
         let explored = explore(self.kind, limits, 1, SCHEDULES);

@@ -23,7 +23,7 @@ pub(crate) fn shrink(kind: Kind, limits: Limits, seed: u64, what: &str) -> Plan 
 fn smaller(plan: &Plan) -> Vec<Limits> {
     let (clients, rounds, faults) = (plan.clients, plan.rounds, plan.faults);
     let less = |clients: usize, rounds: u32, faults: Faults| Limits {
-        is_blind: plan.is_blind,
+        checks_history_only: plan.checks_history_only,
         clients: Some(clients),
         rounds: Some(rounds),
         faults: Some(faults),

@@ -90,7 +90,7 @@ impl Sim {
             self.coverage.count(CoverPoint::StreamsSilent, 1);
             return;
         }
-        let at = 50 + rng.u64(0..self.plan.way);
+        let at = 50 + rng.u64(0..self.plan.max_latency);
         let frame = format!("data: subscribe,{},1\n\n", subscription.channel).into_bytes();
         self.after(at, EventKind::StreamBytes(Rc::clone(subscription), Some(frame)));
         self.nodes.borrow_mut()[subscription.node].listeners.push(Rc::clone(subscription));
@@ -120,15 +120,15 @@ impl Sim {
         for subscription in listeners.iter().filter(|subscription| subscription.channel == channel)
         {
             let mut rng = self.hosts.borrow_mut()[subscription.host].rng.fork();
-            let loses_messages = self.plan.has(Fault::Unheard) && !self.faults_ended.get();
+            let loses_messages = self.plan.has(Fault::LostMessages) && !self.faults_ended.get();
             if loses_messages && rng.u32(0..256) < self.plan.odds {
-                self.coverage.count(CoverPoint::Unheard, 1);
+                self.coverage.count(CoverPoint::LostMessages, 1);
                 continue;
             }
             self.coverage.count(CoverPoint::Messages, 1);
             let frame = format!("data: message,{channel},{message}\n\n").into_bytes();
             self.after(
-                50 + rng.u64(0..self.plan.way),
+                50 + rng.u64(0..self.plan.max_latency),
                 EventKind::StreamBytes(Rc::clone(subscription), Some(frame)),
             );
         }

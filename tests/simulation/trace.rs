@@ -1,6 +1,6 @@
-//! The readable history of a schedule.
+//! The readable trace of a schedule: what happened, with times.
 
-/// The history of one schedule.
+/// The lines of one schedule.
 #[derive(Default)]
 pub(crate) struct Trace(Vec<(u64, String)>);
 

@@ -38,7 +38,7 @@ pub(crate) struct SentRequest {
     pub(crate) fate: PacketFate,
 }
 
-/// The place where a client waits for a reply.
+/// The slot in which a client waits for a reply.
 pub(crate) struct ReplySlot {
     pub(crate) host: usize,
     outcome: RefCell<Option<Outcome>>,
@@ -63,10 +63,10 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    /// Replaces the status 200 of a web page by 502 while no request can have reached the gateway
-    /// before. If the first response is a web page with status 200, the client takes the address
-    /// for another website's and concludes that nothing was executed. Here the script may have run,
-    /// as behind a gateway's proxy, which reports a failure.
+    /// Replaces the status 200 of a web page by 502 while no earlier request can have reached the
+    /// gateway. A client whose first response is a web page with status 200 concludes that the
+    /// address belongs to another website and that nothing was executed. Here the script may have
+    /// run: the page stands for the failure of a proxy, which has a status of failure.
     fn outcome(&mut self, outcome: Outcome) -> Outcome {
         let is_page =
             |response: &Response| response.status == 200 && response.body.starts_with(b"<");
@@ -195,11 +195,12 @@ impl Sim {
         let SentRequest { number, host, fate, .. } = &**sent;
         if fate.throttled && !self.faults_ended.get() {
             self.coverage.count(CoverPoint::Throttled, 1);
-            self.trace(|| format!("#{number} of host {host} is turned away"));
+            self.trace(|| format!("#{number} of host {host} is rejected as overloaded"));
             if let Some(reply_slot) = reply_slot {
                 let status = if number & 1 == 0 { 429 } else { 503 };
-                let rest = RETRY_AFTER[usize::try_from(number >> 1).unwrap() % RETRY_AFTER.len()];
-                let retry_after = rest.map(Duration::from_secs);
+                let seconds =
+                    RETRY_AFTER[usize::try_from(number >> 1).unwrap() % RETRY_AFTER.len()];
+                let retry_after = seconds.map(Duration::from_secs);
                 let response = Response { retry_after, ..Response::new(status, []) };
                 self.after(
                     fate.reply_delay.unwrap_or(1_000),
@@ -227,7 +228,7 @@ impl Sim {
         self.after(reply_delay, EventKind::ReplyArrives(reply_slot, Ok(response)));
     }
 
-    /// Returns the response, or what replaces it.
+    /// Returns the response, or its substitute.
     fn reply_or_fault(&self, sent: &SentRequest, status: u16, body: Vec<u8>) -> Response {
         let others = self.keep_reply(sent.node, &body);
         let (status, body) = match sent.fate.wrong_reply {
@@ -265,7 +266,7 @@ impl Sim {
 }
 
 impl SentRequest {
-    /// Formats the request for the history, without the keys that all requests share.
+    /// Formats the request for the trace, without the keys that all requests share.
     fn summary(&self) -> String {
         let commands: Vec<String> = super::gateway::commands(&self.request)
             .unwrap_or_default()

@@ -81,7 +81,7 @@ impl Workload {
         }
     }
 
-    /// Sleeps for up to `most` milliseconds: mostly short.
+    /// Sleeps for up to `most` milliseconds, mostly for a short time.
     async fn pause(&self, most: u64) {
         let time = self.draw(most) >> self.draw(6);
         self.sleep(Duration::from_millis(time)).await;
@@ -130,8 +130,8 @@ impl Workload {
             Ok(lease) => {
                 sim.trace(|| format!("host {} holds it, token {}", self.host, lease.token()));
                 sim.record_grant(acquisition, &lease);
-                // A read hold gets a longer lease only step by step, and an owner may have had its
-                // hold for a while.
+                // A read hold gets a long lease in steps, and an acquisition of an owner may join a
+                // hold whose lease began earlier.
                 let (left, least) = (lease.remaining(), time.min(Duration::from_secs(30)) / 2);
                 if left < least && sim.plan.kind != Kind::Owner {
                     sim.fail(|| {
@@ -144,7 +144,7 @@ impl Workload {
                 self.use_hold(Rc::new(lease), planned, operation, acquisition).await;
             }
             Err(error) => {
-                sim.trace(|| format!("host {} has not got it: {error}", self.host));
+                sim.trace(|| format!("host {} has not acquired it: {error}", self.host));
                 if must && !matches!(error, AcquireError::TokenRegressed { .. }) {
                     sim.fail(|| format!("I7 host {} was not served: {error}", self.host));
                 }
@@ -221,10 +221,10 @@ impl Workload {
         self.stop_trusting(operation);
         sim.record_lease(acquisition, &lease);
         sim.record_release_call(acquisition);
-        let verdict = lease.release().await.map_err(Error::into_kind);
-        sim.record_release_result(acquisition, &verdict);
-        sim.trace(|| format!("host {} has released: {verdict:?}", self.host));
-        match &verdict {
+        let result = lease.release().await.map_err(Error::into_kind);
+        sim.record_release_result(acquisition, &result);
+        sim.trace(|| format!("host {} has released: {result:?}", self.host));
+        match &result {
             Ok(released) => {
                 sim.check_release(operation, planned.parts, *released);
                 sim.check_not_held(operation, self.host, None);
@@ -237,8 +237,8 @@ impl Workload {
         }
         let again = lease.release().await.map_err(Error::into_kind);
         sim.record_release_result(acquisition, &again);
-        if verdict.is_ok() && again != verdict {
-            sim.fail(|| format!("I4 released twice: {verdict:?}, then {again:?}"));
+        if result.is_ok() && again != result {
+            sim.fail(|| format!("I4 released twice: {result:?}, then {again:?}"));
         }
     }
 
@@ -252,7 +252,7 @@ impl Workload {
         drop(trusted);
     }
 
-    /// Works for a while under a lease, while the client keeps the lease or does not.
+    /// Works for a while under a lease. With `kept` the client renews the lease meanwhile.
     async fn work(
         &self,
         lease: &Rc<Lease<SimTransport, HostHandle>>,
@@ -264,17 +264,17 @@ impl Workload {
                 let time = self.draw(self.sim.plan.lease * 3 / 2) >> self.draw(5);
                 self.sleep(Duration::from_millis(time)).await;
                 self.sim.record_lease(acquisition, lease);
-                let asked = self.sim.now();
+                let sent_at = self.sim.now();
                 match self.draw(7) {
                     0 => match lease.renew(None).await {
-                        Ok(()) => self.sim.record_held(acquisition, asked),
+                        Ok(()) => self.sim.record_held(acquisition, sent_at),
                         Err(Error { kind: RequestError::Lost(LossReason::Gone), .. }) => {
                             self.sim.record_gone(acquisition)
                         }
                         Err(_) => {}
                     },
                     1 => match lease.is_held().await {
-                        Ok(true) => self.sim.record_held(acquisition, asked),
+                        Ok(true) => self.sim.record_held(acquisition, sent_at),
                         Ok(false) => self.sim.record_gone(acquisition),
                         Err(_) => {}
                     },
@@ -317,11 +317,15 @@ impl Workload {
                 sim.coverage.count(CoverPoint::Gone, 1)
             }
             LeaseEnd::Released => {
-                return sim.fail(|| format!("I10 host {} is told of a release", self.host));
+                return sim.fail(|| {
+                    format!("I10 host {} is notified of a release that it has not made", self.host)
+                });
             }
         };
         if !lease.remaining().is_zero() {
-            sim.fail(|| format!("I8 host {} trusts what it was told is lost", self.host));
+            sim.fail(|| {
+                format!("I8 host {} has time left on a lease that was reported as lost", self.host)
+            });
         }
         // The client was notified.
         for trusted in &mut sim.checker.borrow_mut().trusted_leases {

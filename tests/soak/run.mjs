@@ -69,7 +69,7 @@ describe("cycles", { concurrency: 3 }, () => {
     const [sorts] = await soakNode(newName(), { SOAK_WHAT: "sorts", SOAK_ROUNDS: rounds, SOAK_TOGETHER: together });
     for (const [sort, parts] of Object.entries(sorts)) {
       const wasm = grown(parts, (part) => part.wasm.used);
-      assert.ok(wasm < bytesPerCycle * together * (rounds - 2), `${sort}: what is in use of WebAssembly's memory grows by ${wasm} bytes`);
+      assert.ok(wasm < bytesPerCycle * together * (rounds - 2), `${sort}: the memory in use in WebAssembly grows by ${wasm} bytes`);
     }
   });
 });
@@ -113,7 +113,7 @@ function check(parts, knowsHeap) {
   assert.ok(warm.wasm.used > 0, "the memory of WebAssembly is seen");
   assert.ok(last.timers <= MOST_TIMERS, `${last.timers} timers are left`);
   const wasm = grown(parts, (part) => part.wasm.used);
-  assert.ok(wasm < WASM_BYTES_PER_CYCLE * cycles, `what is in use of WebAssembly's memory grows by ${wasm} bytes in ${cycles} cycles`);
+  assert.ok(wasm < WASM_BYTES_PER_CYCLE * cycles, `the memory in use in WebAssembly grows by ${wasm} bytes in ${cycles} cycles`);
   const heap = knowsHeap ? grown(parts, (part) => part.heap) : 0;
   assert.ok(heap < HEAP_BYTES_PER_CYCLE * cycles, `the heap grows by ${heap} bytes in ${cycles} cycles`);
 }

@@ -17,7 +17,7 @@ use crate::full_objects::{
     fill_readers, fill_values,
 };
 use crate::redis::Redis;
-use crate::work::SpokenCall;
+use crate::work::EditableCall;
 
 /// The largest number of locks of one call with a scoped token.
 pub const LOCKS_MAX: usize = 100;
@@ -33,7 +33,7 @@ const END_VALUES_LUA: &str = "for _,f in ipairs(redis.call('HKEYS',KEYS[1])) do 
 const LARGE_RESULT: &str = "return string.rep('x', 29998)";
 
 /// Runs every call of the library in every state of its object, which is restored before the next.
-pub async fn in_every_world(redis: &Redis, mut run: impl AsyncFnMut(&Redis, &SpokenCall, World)) {
+pub async fn in_every_world(redis: &Redis, mut run: impl AsyncFnMut(&Redis, &EditableCall, World)) {
     let (here, saved) = (redis.beside(0), redis.beside(1));
     let calls = every_call(NAME, "other", Publish::Both);
     for world in World::ALL {
@@ -48,7 +48,7 @@ pub async fn in_every_world(redis: &Redis, mut run: impl AsyncFnMut(&Redis, &Spo
         // is refused.
         let has_bound = |known: &&Known| known.call.args()[2] != "600000";
         for known in calls.iter().filter(is_of).filter(has_bound) {
-            let mut call = SpokenCall::from(known);
+            let mut call = EditableCall::from(known);
             if !call.args[1].is_empty() {
                 call = call.not_after(here.now_ms().await + 60_000);
             }
@@ -126,7 +126,7 @@ fn scenes() -> Vec<Scene> {
 /// many arguments as a call may have. `run` returns the texts of the reply.
 pub async fn with_most_arguments(
     redis: &Redis,
-    mut run: impl AsyncFnMut(&Redis, &SpokenCall) -> Vec<String>,
+    mut run: impl AsyncFnMut(&Redis, &EditableCall) -> Vec<String>,
 ) {
     for scene in scenes() {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -186,7 +186,7 @@ fn attempt(target: &Target, bound: Bound, who: u8, lease_ms: u64, last: bool) ->
 async fn life_of(
     redis: &Redis,
     target: &Target,
-    run: &mut impl AsyncFnMut(&Redis, &SpokenCall) -> Vec<String>,
+    run: &mut impl AsyncFnMut(&Redis, &EditableCall) -> Vec<String>,
 ) {
     let (me, bound) = (owner(1), within(redis).await);
     let reply = run(redis, &(&attempt(target, bound, 1, 20_000, false)).into()).await;
@@ -245,9 +245,9 @@ fn eval(target: &Target, me: OwnerId, grant: FencingToken, bound: Bound) -> Opti
 
 /// The call that raises the token of a hold; only a machine makes it, from the words of this
 /// acquisition.
-fn raise(acquire: &ScriptCall, grant: FencingToken) -> SpokenCall {
+fn raise(acquire: &ScriptCall, grant: FencingToken) -> EditableCall {
     let script = &scripts::LOCK_RAISE;
-    let mut call = SpokenCall { script, source: script.source(false), ..acquire.into() };
+    let mut call = EditableCall { script, source: script.source(false), ..acquire.into() };
     let kept = call.args[7].clone();
     call.args.truncate(5);
     call.args.extend([(grant.as_u64() + 1).to_string(), kept]);
@@ -255,7 +255,7 @@ fn raise(acquire: &ScriptCall, grant: FencingToken) -> SpokenCall {
 }
 
 /// The calls about a guarded key with the largest value.
-async fn guarded(redis: &Redis, run: &mut impl AsyncFnMut(&Redis, &SpokenCall) -> Vec<String>) {
+async fn guarded(redis: &Redis, run: &mut impl AsyncFnMut(&Redis, &EditableCall) -> Vec<String>) {
     let key = GuardKey::parse(NAME).unwrap();
     let calls = GuardCalls::new(key, GuardMemory::DEFAULT);
     let (value, bound) = ("x".repeat(VALUE_BYTES_MAX), within(redis).await);

@@ -218,8 +218,8 @@ impl Shared {
         }
         let answer = match fault.response {
             FaultResponse::Real => truth,
-            FaultResponse::Delayed(told) => {
-                told.notified().await;
+            FaultResponse::Delayed(notify) => {
+                notify.notified().await;
                 truth
             }
             FaultResponse::Truncated => truth[..truth.len() - 20].to_vec(),

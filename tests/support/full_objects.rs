@@ -16,7 +16,7 @@ pub const WAITERS: u32 = 2_000;
 /// Owner fields of other clients, numbered.
 const HOLDERS: &str = "local function holder(i) return \
      string.format('%08x-0000-8000-8000-000000000000:1',i) end ";
-/// Queue, timeouts, beats and seats of a fair lock.
+/// Queue, timeouts, beats and arrivals of a fair lock.
 const QUEUE_KEYS: [&str; 4] =
     ["redisson_lock_queue:{job}", "redisson_lock_timeout:{job}", "el:{job}:beat", "el:{job}:seat"];
 /// Values with a holder, an end and a hold count each.
@@ -102,7 +102,7 @@ pub enum World {
     Queue,
     DeadQueue,
     DeadForeignQueue,
-    LostSeat,
+    Evicted,
     Holds,
     EndedHolds,
     Permits,
@@ -122,7 +122,7 @@ impl World {
         Self::Queue,
         Self::DeadQueue,
         Self::DeadForeignQueue,
-        Self::LostSeat,
+        Self::Evicted,
         Self::Holds,
         Self::EndedHolds,
         Self::Permits,
@@ -163,7 +163,7 @@ impl World {
                 fill(redis, FOREIGN_WAITERS_LUA, keys, u64::from(WAITERS - 1), over).await;
             }
             // Redisson has evicted the caller from the end of the queue.
-            Self::LostSeat => {
+            Self::Evicted => {
                 fill_queue(redis, WAITERS - 1).await;
                 let caller = field(&owner(OWNERS[0]));
                 redis.ask(&["ZADD", QUEUE_KEYS[3], &WAITERS.to_string(), &caller]).await

@@ -37,14 +37,14 @@ impl Work {
 
 /// A call of a script as words, which a test may change.
 #[derive(Clone)]
-pub struct SpokenCall {
+pub struct EditableCall {
     pub script: &'static Script,
     pub source: String,
     pub keys: Vec<String>,
     pub args: Vec<String>,
 }
 
-impl From<&ScriptCall> for SpokenCall {
+impl From<&ScriptCall> for EditableCall {
     fn from(call: &ScriptCall) -> Self {
         Self {
             script: call.script(),
@@ -55,13 +55,13 @@ impl From<&ScriptCall> for SpokenCall {
     }
 }
 
-impl From<&Known> for SpokenCall {
+impl From<&Known> for EditableCall {
     fn from(known: &Known) -> Self {
         Self::from(&known.call)
     }
 }
 
-impl SpokenCall {
+impl EditableCall {
     /// Replaces the bound, the second argument of every script.
     #[must_use]
     pub fn not_after(mut self, not_after: u64) -> Self {

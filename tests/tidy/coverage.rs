@@ -1,8 +1,8 @@
-//! Nothing is left out of the tests that go through everything of a kind.
+//! Tests that must cover every item of a kind do so.
 
 use super::files::below;
 
-/// What stands in front of each script and is none.
+/// The common beginning of all scripts, which is no script itself.
 const PRELUDE: &str = "prelude";
 
 #[test]

@@ -14,7 +14,7 @@ fn codes() -> BTreeSet<String> {
     codes
 }
 
-/// What stands in the first column of a page's tables, in back quotes.
+/// The words in back quotes in the first column of a page's tables.
 fn rows(page: &str) -> BTreeSet<String> {
     let text = read(page);
     let cells = text.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -33,7 +33,7 @@ fn every_code_is_explained_and_no_other() {
     assert_eq!(missing(&page), Vec::<String>::new(), "docs/errors.md");
     assert_eq!(missing(&readme), Vec::<String>::new(), "pkg/README.md");
 
-    // The rest of the page's rows are the reasons of one of them.
+    // The other rows of the page are the reasons of `GatewayRefusedError`.
     let reasons: BTreeSet<String> = page.difference(&codes).cloned().collect();
     let (_, refused) = types.split_once("class GatewayRefusedError").unwrap();
     let (refused, _) = refused.split_once("\n}").unwrap();

@@ -9,7 +9,7 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// What is made by tools, and is in no checkout.
+/// Files and folders that tools generate, and no checkout has.
 const GENERATED: [&str; 5] = [".git", ".wrangler", "node_modules", "pkg/wasm", "target"];
 
 impl File {
@@ -29,7 +29,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Every text file below this folder, which is named from the root; `""` for the root.
+/// Every text file below `folder`, a path from the root; `""` is the root itself.
 pub(crate) fn below(folder: &str) -> Vec<File> {
     let mut files = Vec::new();
     collect(folder, &mut files);

@@ -8,7 +8,7 @@ use super::files::{File, below, read, root};
 /// The folder that the map is in, which its links start from.
 const HERE: &str = "tests";
 
-/// The folders with tests, each file of which the map names.
+/// The folders with tests: the map names each file in them.
 const FOLDERS: [&str; 2] = ["gateway/tests", HERE];
 /// The languages of the tests. Those in Java are one program.
 const LANGUAGES: [&str; 4] = ["rs", "mjs", "js", "ts"];
@@ -32,7 +32,7 @@ fn links() -> BTreeSet<String> {
     targets.map(|(link, _)| from_root(link)).collect()
 }
 
-/// Whether a file stands for its folder, or for a test binary, and has no tests itself.
+/// Whether a file is the root of its folder or of a test binary, and has no tests itself.
 fn is_folder_root(file: &File) -> bool {
     let (folder, name) = file.path.rsplit_once('/').unwrap();
     (folder == HERE || ["mod.rs", "main.rs"].contains(&name)) && !has_tests(file)

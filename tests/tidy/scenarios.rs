@@ -1,4 +1,4 @@
-//! `docs/reliability.md` and the tests that bear its scenarios' numbers say the same.
+//! The scenarios of `docs/reliability.md` name the tests whose comments have their numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use super::files::{File, below, read};
 
 const SCENARIOS: u32 = 95;
 
-/// What says which tests show something.
-const PAPERS: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/threat-model.md"];
+/// The pages that name tests.
+const PAGES: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/threat-model.md"];
 
 /// The layer of the tests in each folder; the first folder that a path begins with counts. In the
 /// order of the table of layers.
@@ -34,10 +34,10 @@ const LAYERS: [(&str, &str); 20] = [
     ("soak/", "soak"),
 ];
 
-/// A test: its file as the paper names it, and its name.
+/// A test: its file as the page names it, and its name.
 type Test = (String, String);
 
-/// A scenario of the paper.
+/// A scenario of the page.
 struct Row {
     number: u32,
     tests: BTreeSet<Test>,
@@ -45,7 +45,7 @@ struct Row {
     result: String,
 }
 
-fn paper() -> String {
+fn page() -> String {
     read("docs/reliability.md")
 }
 
@@ -57,15 +57,16 @@ fn rows() -> Vec<Row> {
         let layers = layers.split_whitespace().map(str::to_owned).collect();
         Some(Row { number, tests: named(tests).collect(), layers, result: (*result).to_owned() })
     };
-    paper().lines().filter(|line| line.starts_with("| S")).filter_map(row).collect()
+    page().lines().filter(|line| line.starts_with("| S")).filter_map(row).collect()
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 pub(crate) fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The tests that a text names: by file and name, or by the name alone, of the file before it.
+/// The tests that a text names: by file and name, or by the name alone if the file is that of the
+/// test before.
 fn named(text: &str) -> impl Iterator<Item = Test> {
     let mut last = "";
     quoted(text).filter_map(move |word| {
@@ -102,14 +103,14 @@ fn files() -> Vec<File> {
     all.filter(|file| file.has_ending(&["rs", "mjs"])).collect()
 }
 
-/// The file as the paper names it.
+/// The file's path as the page names it.
 fn short(file: &File) -> &str {
     file.path.strip_prefix("tests/").unwrap_or(&file.path)
 }
 
-/// Which tests bear each number.
-fn borne() -> BTreeMap<u32, BTreeSet<Test>> {
-    let mut borne: BTreeMap<u32, BTreeSet<Test>> = BTreeMap::new();
+/// The tests whose comments have each number.
+fn numbered() -> BTreeMap<u32, BTreeSet<Test>> {
+    let mut tests: BTreeMap<u32, BTreeSet<Test>> = BTreeMap::new();
     for file in files() {
         let mut lines = file.text.lines();
         while let Some(line) = lines.next() {
@@ -117,11 +118,11 @@ fn borne() -> BTreeMap<u32, BTreeSet<Test>> {
             let name = lines.clone().find_map(name).unwrap_or_else(|| panic!("{}", file.path));
             for number in numbers {
                 let test = (short(&file).to_owned(), name.to_owned());
-                borne.entry(number).or_default().insert(test);
+                tests.entry(number).or_default().insert(test);
             }
         }
     }
-    borne
+    tests
 }
 
 #[test]
@@ -133,23 +134,23 @@ fn every_scenario_has_one_row_and_a_result() {
         assert!(result == "shown" || result.starts_with("open"), "S{number}: {result}");
         assert!(result != "shown" || !tests.is_empty(), "S{number}: by which test?");
     }
-    let told = format!("{shown} are shown, {} are open", rows.len() - shown);
-    assert!(paper().contains(&told), "{told}");
+    let summary = format!("{shown} are shown, {} are open", rows.len() - shown);
+    assert!(page().contains(&summary), "{summary}");
 }
 
 #[test]
-fn a_row_names_the_tests_that_bear_its_number_and_no_others() {
-    let mut borne = borne();
+fn a_row_names_the_tests_that_have_its_number_and_no_others() {
+    let mut numbered = numbered();
     for Row { number, tests, .. } in rows() {
-        assert_eq!(borne.remove(&number).unwrap_or_default(), tests, "S{number}");
+        assert_eq!(numbered.remove(&number).unwrap_or_default(), tests, "S{number}");
     }
-    assert!(borne.is_empty(), "of no scenario: {borne:?}");
+    assert!(numbered.is_empty(), "of no scenario: {numbered:?}");
 }
 
 /// The layers of the table of layers, in its order.
 fn all_layers() -> Vec<String> {
-    let paper = paper();
-    let (_, section) = paper.split_once("\n## Layers\n").unwrap();
+    let page = page();
+    let (_, section) = page.split_once("\n## Layers\n").unwrap();
     let (table, _) = section.split_once("\n## ").unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| quoted(line).next().unwrap().to_owned()).collect()
@@ -175,20 +176,21 @@ fn a_row_names_the_layers_of_its_tests_in_order() {
 }
 
 #[test]
-fn every_test_that_a_paper_names_is_there() {
+fn every_test_that_a_page_names_exists() {
     let mut all = BTreeSet::new();
     let mut paths = Vec::new();
     for file in files() {
-        let room = short(&file).trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
+        let module =
+            short(&file).trim_end_matches(".rs").trim_end_matches("/mod").replace('/', "::");
         for name in file.text.lines().filter_map(name) {
             all.insert((short(&file).to_owned(), name.to_owned()));
-            paths.push(format!("{room}::{name}"));
+            paths.push(format!("{module}::{name}"));
         }
     }
-    for paper in PAPERS.map(read) {
-        let missing: Vec<_> = named(&paper).filter(|test| !all.contains(test)).collect();
+    for page in PAGES.map(read) {
+        let missing: Vec<_> = named(&page).filter(|test| !all.contains(test)).collect();
         assert!(missing.is_empty(), "{missing:#?}");
-        for command in quoted(&paper).filter_map(|word| word.strip_prefix("--test ")) {
+        for command in quoted(&page).filter_map(|word| word.strip_prefix("--test ")) {
             let (target, filter) = command.split_once(' ').unwrap();
             let is_run = |path: &String| path.starts_with(target) && path.contains(filter);
             assert!(paths.iter().any(is_run), "{command}");

@@ -1,11 +1,11 @@
-//! What users install brings nothing along that they did not ask for.
+//! The npm package has no dependencies and no install scripts.
 
 use serde_json::Value;
 
 use super::files::read;
 
-/// What would bring other packages along.
-const OTHERS: [&str; 5] = [
+/// The fields of the manifest that make npm install other packages.
+const DEPENDENCY_FIELDS: [&str; 5] = [
     "bundleDependencies",
     "bundledDependencies",
     "dependencies",
@@ -16,7 +16,7 @@ const OTHERS: [&str; 5] = [
 #[test]
 fn the_npm_package_depends_on_nothing_and_runs_nothing_when_it_is_installed() {
     let manifest: Value = serde_json::from_str(&read("pkg/package.json")).unwrap();
-    for field in OTHERS.iter().chain(&["scripts", "bin", "gypfile"]) {
+    for field in DEPENDENCY_FIELDS.iter().chain(&["scripts", "bin", "gypfile"]) {
         assert_eq!(manifest.get(field), None, "{field}");
     }
     let files = manifest["files"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! A file of more than 400 lines has to give rooms away, a function of more than 70 has to be two.
+//! A file has at most 400 lines, and a function fewer than 70.
 
 use super::files::{File, below};
 
@@ -36,8 +36,8 @@ fn no_function_is_too_long() {
     }
 }
 
-/// Whether a block of a function begins in this line, as the formatters of all our languages lay it
-/// out.
+/// Whether a function's block begins in this line. The formatters of all our languages put the
+/// signature, or its end, and the opening brace into one line.
 fn begins_a_function(line: &str) -> bool {
     let bare = line.trim_start();
     let is_comment = bare.starts_with("//") || bare.starts_with("--") || bare.starts_with('*');

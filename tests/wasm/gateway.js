@@ -1,7 +1,7 @@
-// A fetch function that answers scripts of the lock as Redis would: one hold in memory, and the
-// frame of every reply.
+// A fetch function that replies to the lock's scripts as Redis would, with one hold in memory and
+// the frame of every reply.
 //
-// A function body. `refusals`: how many tries find the lock held before it is granted.
+// A function body. `refusals` is the number of tries that are refused before one is granted.
 
 let left = refusals;
 let held = null;
@@ -24,7 +24,7 @@ const scripts = {
 return async (input, init) => {
   const body = init?.body ?? (await input.text());
   const [command, source, keys, ...rest] = JSON.parse(body);
-  // As a gateway that does not know the scripts yet: the text shows which one it is.
+  // Redis does not know the script: the client then sends the text, which shows which one it is.
   if (command === "EVALSHA") return from(input, { error: "NOSCRIPT No matching script." }, 400);
   const [request, , , , owner, lease] = rest.slice(Number(keys));
   const kind = source.includes("ARGV[8]") ? "lock_acquire" : "lock_release";

@@ -1,8 +1,8 @@
-// A fetch function whose paths say what it does: the peer of the transport's conformance suite,
+// A fetch function whose path selects the response: the peer of the transport's conformance suite,
 // without a server.
 //
-// A function body. `shown` tells whether a redirection is shown as it is, as Node does, or hidden,
-// as browsers do.
+// A function body. `shown` is true if redirections are visible, as in Node, and false if they are
+// hidden, as in browsers.
 
 const counts = new Map();
 const add = (what) => counts.set(what, (counts.get(what) ?? 0) + 1);
@@ -57,7 +57,7 @@ const paths = {
 };
 
 return async (input, init) => {
-  // What is asked through a Request object is the same.
+  // `fetch` also accepts a Request object.
   const { method, headers, body, redirect, signal } = input instanceof Request ? { ...plain(input), body: await input.text() } : init;
   const url = new URL(typeof input === "string" ? input : input.url);
   if (url.hostname === "unreachable.example") throw new TypeError("fetch failed");

@@ -1,4 +1,4 @@
-//! The rooms without I/O, with numbers of 32 bits: names, times, and one conversation with a
+//! The modules without I/O on a target of 32 bits: names, times, and one conversation with a
 //! machine.
 
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn time_is_counted_in_64_bits() {
 }
 
 #[wasm_bindgen_test]
-fn a_machine_asks_waits_asks_again_and_has_the_lock() {
+fn a_machine_retries_after_a_wait_and_acquires_the_lock() {
     let mut now = START;
     let mut machine =
         Acquire::new(spec(WaitPolicy::UpTo(WaitTime::DEFAULT)), Entropy::new([7; 32]), None, now);
@@ -75,7 +75,7 @@ fn a_machine_asks_waits_asks_again_and_has_the_lock() {
 
 /// S79.
 #[wasm_bindgen_test]
-fn a_machine_that_hears_nothing_undoes_what_it_asked_for() {
+fn a_machine_without_a_reply_undoes_its_acquisition() {
     let mut now = START;
     let mut machine = Acquire::new(spec(WaitPolicy::Once), Entropy::new([7; 32]), None, now);
     let mut asked = Vec::new();

@@ -1,5 +1,5 @@
-//! `reqwest` on top of `fetch`. It follows redirections before anybody can say no, so the
-//! transport's suite is not for it as a whole; what it can keep to stands here.
+//! `reqwest` on top of `fetch`. It follows redirections, which it cannot refuse, so the suite of
+//! transports does not apply as a whole. This file has the part that does.
 
 use edgelatch::client::Released;
 use edgelatch::error::FailureKind;
@@ -42,7 +42,7 @@ async fn the_request_is_sent_as_it_is() {
 }
 
 #[wasm_bindgen_test]
-async fn answers_of_any_kind_are_told_apart() {
+async fn results_of_each_type_are_distinguished() {
     let _fetch = InsteadOfFetch::put(&peer(true));
     for status in [200, 400, 401, 429, 503] {
         let response = send(&format!("/says/{status}")).await.unwrap();

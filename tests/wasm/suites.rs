@@ -1,4 +1,4 @@
-//! What every transport and every host must do, run over those that a JavaScript runtime has.
+//! The conformance suites of transports and hosts, for those that a JavaScript runtime has.
 
 use edgelatch::host::JsHost;
 use edgelatch::transport::HostFetch;
@@ -7,11 +7,12 @@ use wasm_bindgen_test::wasm_bindgen_test;
 use super::support::{PEER, UNREACHABLE, peer};
 use crate::{host_suite as host, transport_suite as transport};
 
-/// `fetch` does not tell how far it came, and adds nothing that a fetch function would see.
+/// `fetch` does not report whether it sent the request, and adds no header that a fetch function
+/// would see.
 const AROUND: transport::Surroundings<'_> = transport::Surroundings {
     peer: PEER,
     unreachable: UNREACHABLE,
-    tells_unsent: false,
+    reports_unsent: false,
     adds: &[],
 };
 

@@ -140,9 +140,9 @@ proptest! {
         let (gateway, call) = (gateway(&Value::Null), inspect());
         // With this status an error is a refusal, whatever its text.
         let at = |status: u16| {
-            let said = whole(&pieces);
+            let body = whole(&pieces);
             converse(&gateway, &call, &mut GatewayCapabilities::default(), |_| {
-                Ok(response(status, said.clone()))
+                Ok(response(status, body.clone()))
             })
         };
         let known = reference(&pieces);

@@ -9,7 +9,7 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::vectors::{gateway, response, tell, vectors};
+use super::vectors::{gateway, outcome_json, response, vectors};
 use test_support::calls;
 use test_support::random::cases;
 
@@ -49,7 +49,7 @@ fn singly(capabilities: &mut GatewayCapabilities) -> usize {
 
 /// S15.
 #[test]
-fn every_answer_to_several_says_of_each_what_its_vector_says() {
+fn every_pipeline_response_has_the_outcomes_of_its_vector() {
     for vector in vectors("pipelines") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, calls, mut capabilities) =
@@ -74,7 +74,7 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
                 answer,
                 &mut capabilities,
             ) {
-                Step::Done(end) => tell(&end),
+                Step::Done(end) => outcome_json(&end),
                 Step::Send(next) => verb(&next),
             };
             pairs.map(end).collect()
@@ -91,9 +91,9 @@ fn every_answer_to_several_says_of_each_what_its_vector_says() {
 
 #[test]
 fn several_calls_are_sent_as_a_list_of_their_commands() {
-    let told = json!({ "url": "https://gateway.example/redis" });
+    let config = json!({ "url": "https://gateway.example/redis" });
     let (gateway, calls, mut capabilities) =
-        (gateway(&told), three(), GatewayCapabilities::default());
+        (gateway(&config), three(), GatewayCapabilities::default());
     capabilities.pipeline_outcome(Ok(response(404, "")), 3);
     let (_, requests, joined) = begun(&gateway, &calls, &capabilities);
     assert_eq!(joined.url, "https://gateway.example/redis/pipeline");
@@ -149,10 +149,10 @@ fn a_transport_error_applies_to_each_call_and_may_count_against_pipelines() {
         (FailureKind::TooLarge, true),
     ] {
         let mut capabilities = GatewayCapabilities::default();
-        let PipelineOutcome::All(Err(told)) = capabilities.pipeline_outcome(Err(kind), 2) else {
+        let PipelineOutcome::All(Err(config)) = capabilities.pipeline_outcome(Err(kind), 2) else {
             panic!("{kind}")
         };
-        assert_eq!((told, singly(&mut capabilities) > 0), (kind, doubts));
+        assert_eq!((config, singly(&mut capabilities) > 0), (kind, doubts));
         let good = || Ok(response(200, "[{},{}]"));
         let mut capabilities = GatewayCapabilities::default();
         assert!(matches!(capabilities.pipeline_outcome(good(), 2), PipelineOutcome::Each(_)));

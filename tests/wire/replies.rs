@@ -1,18 +1,20 @@
-//! What a client reads from a gateway's answers.
+//! The outcomes that a client reads from a gateway's responses.
 
 use edgelatch_proto::error::FailureKind;
 use edgelatch_proto::protocol::exchange::Answer;
 use edgelatch_proto::protocol::gateway::GatewayCapabilities;
 use serde_json::Value;
 
-use super::vectors::{ECHO, call_of, converse, form, gateway, inspect, response, tell, vectors};
+use super::vectors::{
+    ECHO, call_of, converse, form, gateway, inspect, outcome_json, response, vectors,
+};
 use test_support::calls;
 
 const GOOD: &str = r#"{"result":[1,"12",30000,1700000000000,"00000000000000ff"]}"#;
 
 /// S15, S46, S49, S61, S67.
 #[test]
-fn every_conversation_goes_as_its_vector_says() {
+fn every_conversation_matches_its_vector() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
@@ -24,7 +26,7 @@ fn every_conversation_goes_as_its_vector_says() {
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
             Ok(response(status, answer["body"].as_str().unwrap().replace("$echo", ECHO)))
         });
-        assert_eq!(tell(&end), vector["ends"], "{name}");
+        assert_eq!(outcome_json(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
         let (_, next) = calls::begun(&gateway, &call, &capabilities);
         assert_eq!(form(&next, &call), vector["next"].as_str().unwrap(), "{name}");
@@ -43,16 +45,16 @@ fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
 /// does, so the outcome is not that no request was sent.
 #[test]
 fn a_second_form_that_does_not_leave_leaves_the_first_behind() {
-    let mut asked = 0;
+    let mut requests = 0;
     let end =
         converse(&gateway(&Value::Null), &inspect(), &mut GatewayCapabilities::default(), |_| {
-            asked += 1;
-            match asked {
+            requests += 1;
+            match requests {
                 1 => Ok(response(400, r#"{"error":"NOSCRIPT No matching script."}"#)),
                 _ => Err(FailureKind::NotSent),
             }
         });
-    assert_eq!((asked, end), (2, Answer::Failed(FailureKind::Broken)));
+    assert_eq!((requests, end), (2, Answer::Failed(FailureKind::Broken)));
 }
 
 /// S50.

@@ -7,7 +7,7 @@ use super::vectors::{call, call_of, converse, gateway, inspect, publish, respons
 use test_support::calls;
 
 #[test]
-fn every_request_is_sent_as_its_vector_says() {
+fn every_request_matches_its_vector() {
     for vector in vectors("requests") {
         let name = vector["name"].as_str().unwrap();
         let gateway = gateway(&vector["gateway"]);

@@ -1,4 +1,4 @@
-//! What a client reads from a stream, however the stream is cut into pieces.
+//! The events that a client reads from a stream, into whatever pieces the stream is cut.
 
 use std::time::Duration;
 
@@ -50,20 +50,20 @@ fn webdis() -> Gateway {
 }
 
 /// The events in a stream that arrives in these pieces.
-fn hear(mut frames: StreamParser, pieces: &[&[u8]]) -> Vec<&'static str> {
-    let mut told = Vec::new();
+fn parse(mut frames: StreamParser, pieces: &[&[u8]]) -> Vec<&'static str> {
+    let mut events = Vec::new();
     for piece in pieces {
         let mut rest = *piece;
-        while let Some((heard, after)) = frames.next(rest) {
+        while let Some((event, after)) = frames.next(rest) {
             rest = after;
-            told.push(match heard {
+            events.push(match event {
                 StreamEvent::Subscribed => "subscribed",
                 StreamEvent::Message(Message { number: 0, .. }) => "message",
                 StreamEvent::Message(_) => "number",
             });
         }
     }
-    told
+    events
 }
 
 fn request(gateway: &Gateway, topic: &Topic) -> Request {
@@ -97,7 +97,7 @@ const OBJECTS: &str = concat!(
 );
 
 #[test]
-fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
+fn a_subscription_is_requested_in_the_gateway_s_dialect() {
     let asked = |gateway: &Gateway, topic: &Topic| {
         let request = request(gateway, topic);
         (request.url, request.body)
@@ -122,8 +122,8 @@ fn a_subscription_is_asked_for_in_the_words_of_the_gateway() {
 fn a_message_of_another_channel_is_ignored() {
     let wanted = ["subscribed", "message", "message", "message"];
     let topic = lock(Publish::Plain);
-    assert_eq!(hear(frames(&upstash(), &topic), &[LINES.as_bytes()]), wanted);
-    assert_eq!(hear(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), wanted);
+    assert_eq!(parse(frames(&upstash(), &topic), &[LINES.as_bytes()]), wanted);
+    assert_eq!(parse(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), wanted);
 }
 
 /// S77.
@@ -145,7 +145,7 @@ proptest! {
 
     /// S77.
     #[test]
-    fn however_a_stream_is_cut_it_says_the_same(
+    fn a_stream_cut_anywhere_has_the_same_events(
         cuts in proptest::collection::vec(0_usize..1000, 0..40),
         lines in any::<bool>(),
     ) {
@@ -157,7 +157,7 @@ proptest! {
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
         let topic = lock(Publish::Plain);
         prop_assert_eq!(
-            hear(frames(&gateway, &topic), &pieces),
+            parse(frames(&gateway, &topic), &pieces),
             ["subscribed", "message", "message", "message"]
         );
     }
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn of_a_message_the_number_is_heard() {
+fn a_message_is_parsed_to_its_number() {
     let topic = lock(Publish::Plain);
     let channel = "redisson_lock__channel:{a, \\\"b\\\" [é]}";
     for (payload, number, digits) in [
@@ -197,11 +197,11 @@ fn of_a_message_the_number_is_heard() {
     ] {
         let number = Some(StreamEvent::Message(Message { number, digits }));
         let line = format!("data: message,{},{payload}\n", channel.replace('\\', ""));
-        let heard = frames(&upstash(), &topic).next(line.as_bytes()).map(|(heard, _)| heard);
-        assert_eq!(heard, number);
+        let event = frames(&upstash(), &topic).next(line.as_bytes()).map(|(event, _)| event);
+        assert_eq!(event, number);
         let object = format!(r#"{{"SUBSCRIBE":["message","{channel}","{payload}"]}}"#);
-        let heard = frames(&webdis(), &topic).next(object.as_bytes()).map(|(heard, _)| heard);
-        assert_eq!(heard, number);
+        let event = frames(&webdis(), &topic).next(object.as_bytes()).map(|(event, _)| event);
+        assert_eq!(event, number);
     }
 }
 

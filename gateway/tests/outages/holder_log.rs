@@ -185,6 +185,6 @@ fn entries_of_more_than_there_are_permits_are_refused() {
 #[test]
 fn an_entry_of_a_client_without_a_grant_is_rejected() {
     let mut seen = seen(Assumptions::default(), &[(Mode::Exclusive, 1)]);
-    seen.acquisitions[0].result = AcquireResult::Not;
+    seen.acquisitions[0].result = AcquireResult::Failed;
     assert!(check(&[0], &seen).unwrap_err().starts_with("I10"));
 }

@@ -38,9 +38,10 @@ use crate::time::Instant;
 /// The shortest and the longest time for a node's reply.
 const NODE_MIN: Duration = Duration::from_millis(100);
 const NODE_MAX: Duration = Duration::from_secs(1);
-/// In a round: a try, a raise, its undoing, and one more if that is unconfirmed. In the last round:
-/// a try, a raise, its undoing; one more for a kept node.
-const RESERVED: ReservedCalls = ReservedCalls { round: 4, last_round: 4 };
+/// The calls of one node. In a pass: a try, a raise of its token, the undoing, and a second undoing
+/// in case the first is not confirmed. In the last pass: the undoing of an owner kept until then, a
+/// try, a raise, the undoing.
+const RESERVED: ReservedCalls = ReservedCalls { pass: 4, last_pass: 4 };
 
 /// The machine that acquires a majority of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,9 +49,11 @@ pub struct AcquireQuorum {
     parts: Parts,
     keep_time: Duration,
     kept_until: Option<Instant>,
-    /// Whether nodes that were held for too long were already extended.
+    /// Whether leases that were too short were already extended since the last pause: only once, as
+    /// in `AcquireAll`.
     extended: bool,
-    /// The nodes it tries and whether for the last time; the nodes it tries after a pause.
+    /// `Requesting((nodes, last))`: the tried nodes, and whether this is the last pass. `Pausing`
+    /// has the nodes to try after the pause.
     stage: Stage<(NodeSet, bool), NodeSet>,
 }
 
@@ -94,8 +97,8 @@ impl AcquireQuorum {
     /// Tries all missing nodes. The lowest keeps its owner if it refuses, unless a node is held;
     /// the other nodes end theirs.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(|part| part.needs(now));
-        let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
+        let places = self.parts.places(|part| part.needs_try(now));
+        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
         self.send_tries(&places, last, now);
         self.stage = Stage::Requesting((NodeSet::All, last));
     }
@@ -106,14 +109,14 @@ impl AcquireQuorum {
         let newest = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
         let token = newest.map(|ms| (ms + 1).saturating_mul(1000));
         for place in places {
-            self.parts.with(*place, |part, _| part.propose(token));
+            self.parts.update(*place, |part, _| part.propose(token));
         }
         let lowest = self.held(now).next().is_none().then(|| places.first().copied()).flatten();
         self.parts.send_tries(places, last, lowest, None, now);
     }
 
     fn try_lowest(&mut self, place: usize, now: Instant) {
-        if self.parts.is_wait_over(now) || !self.parts.afford_round_of(1) {
+        if self.parts.is_wait_over(now) || !self.parts.can_afford_pass(1) {
             return self.try_all(now);
         }
         self.send_tries(&[place], false, now);
@@ -129,7 +132,7 @@ impl AcquireQuorum {
         if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
             return self.complete(token, nodes, last, now);
         }
-        if let Some(token) = self.aim(now) {
+        if let Some(token) = self.majority_token(now) {
             return self.raise(token, nodes, last, now);
         }
         if self.parts.await_replies() {
@@ -180,7 +183,7 @@ impl AcquireQuorum {
         } else if !self.parts.await_replies() {
             let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
             let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
-            if self.extended || !self.parts.afford_round_of(short.len()) {
+            if self.extended || !self.parts.can_afford_pass(short.len()) {
                 return self.too_slow(last, now);
             }
             self.extended = true;
@@ -259,7 +262,7 @@ impl AcquireQuorum {
             matches!(status, Busy { .. } | Young { .. } | Held { .. })
         };
         if statuses().filter(answers).count() < self.quorum()
-            && let Some(kind) = statuses().find_map(PartStatus::silence)
+            && let Some(kind) = statuses().find_map(PartStatus::failure)
         {
             return AcquireError::Unreachable(kind);
         }

@@ -9,25 +9,29 @@ use crate::time::Instant;
 
 /// The first step of a waiter.
 const FIRST: Duration = Duration::from_millis(50);
-/// The first step of a request that has to get through: it gives a restarting gateway some seconds.
+/// The first step of a request that ends or undoes something: its attempts extend over some
+/// seconds, in which a gateway may restart.
 const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step without a budget: a waiter retries once a second on average.
 const STEP_MAX: Duration = Duration::from_secs(2);
-/// The largest `Retry-After` that is respected: a gateway may send any time, and a wait may have no
+/// The longest pause that `Retry-After` causes: a gateway may send any time, and a wait may have no
 /// end.
-const REST_MAX: Duration = Duration::from_secs(60);
-/// The shortest pause: jitter may be zero, and a retry at once helps no client.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
+/// The shortest pause: jitter may be zero, and an immediate retry would be refused again.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
+/// The back-off of one wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Backoff {
     pacing: Pacing,
+    /// The upper limit of the next random pause; the next pause itself for a spin lock.
     step: Duration,
-    taken: u32,
+    /// The number of pauses so far.
+    pauses: u32,
 }
 
 /// The pauses between a refused try and the next one.
@@ -37,10 +41,11 @@ pub enum Pacing {
     /// ends.
     #[default]
     Jittered,
-    /// Pauses by the given policy, whatever is known of the holder: Redisson's spin lock.
+    /// Pauses by the given policy, even if the end of the holder's lease is known: Redisson's spin
+    /// lock.
     Spin(SpinBackoff),
     /// At least four fifths of the time that the queue sets; a waiter that stays away longer than
-    /// that time loses its seat.
+    /// that time loses its place.
     Queue,
 }
 
@@ -99,7 +104,7 @@ impl Backoff {
             Pacing::Spin(SpinBackoff::Constant(pause)) => pause,
             Pacing::Spin(SpinBackoff::Exponential { first, .. }) => first,
         };
-        Self { pacing, step, taken: 0 }
+        Self { pacing, step, pauses: 0 }
     }
 
     /// The back-off of requests that end or undo something: fewer attempts over a longer time.
@@ -107,15 +112,15 @@ impl Backoff {
         Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }
 
-    /// Returns the next pause. `min_step` is the least step, so that a budget lasts for the whole
-    /// wait.
+    /// Returns the next pause. `min_step` is the smallest step with which the budget lasts for the
+    /// whole wait.
     pub(super) fn next(&mut self, min_step: Duration, ids: &mut Ids) -> Duration {
-        self.taken = self.taken.saturating_add(1);
+        self.pauses = self.pauses.saturating_add(1);
         if let Pacing::Spin(policy) = self.pacing {
             let pause = self.step;
             if let SpinBackoff::Exponential { max, factor, .. } = policy {
-                let by_chance = ids.jitter(ms(u64::from(self.taken - 1)));
-                self.step = pause.saturating_mul(factor).saturating_add(by_chance).min(max);
+                let jitter = ids.jitter(ms(u64::from(self.pauses - 1)));
+                self.step = pause.saturating_mul(factor).saturating_add(jitter).min(max);
             }
             return pause.max(min_step / 2);
         }
@@ -144,7 +149,8 @@ pub(super) struct RetryHints {
     pub(super) queue: Option<(u64, Duration)>,
     /// How long the subscription is relied on without a message; `None` without a subscription.
     pub(super) silence: Option<Duration>,
-    /// The remaining time of the holder's lease, where it matters.
+    /// The remaining time of the holder's lease; `None` if it is unknown, or the waiter does not
+    /// retry at its end.
     pub(super) remaining: Option<Duration>,
     /// The gateway's `Retry-After`.
     pub(super) retry_after: Option<Duration>,
@@ -167,10 +173,11 @@ pub(super) fn next_try(
         (None, Some(silence)) => silence.max(min_step),
         (None, None) => backoff.next(min_step, ids),
     };
-    let rest = hints.retry_after.map(|rest| rest.min(REST_MAX)).filter(|rest| *rest > pause);
-    let (until, why) = retry_time(rest.unwrap_or(pause), hints.remaining, over, now);
+    let retry_after = hints.retry_after.map(|time| time.min(RETRY_AFTER_MAX));
+    let longer = retry_after.filter(|time| *time > pause);
+    let (until, why) = retry_time(longer.unwrap_or(pause), hints.remaining, over, now);
     let why = match why {
-        _ if rest.is_some() => TimeoutReason::RetryAfter,
+        _ if longer.is_some() => TimeoutReason::RetryAfter,
         TimeoutReason::BackOff if hints.silence.is_some() => TimeoutReason::Silence,
         why => why,
     };
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretched_step_is_filled_evenly() {
+    fn pauses_average_half_of_a_minimal_step() {
         let mut ids = Ids::new(Entropy::new([7; 32]));
         let min_step = Duration::from_secs(100);
         let pauses: Duration =

@@ -10,10 +10,10 @@ use crate::protocol::reply::Reply;
 use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 
-/// A call that is retried until it has a reply or its attempts are spent. The attempts share one
-/// request id, except if the reply is about one attempt.
+/// A call that is retried until it has a reply or no attempt is left. The attempts share one
+/// request id, so Redis recognizes a repetition; with `fresh_request_ids` each attempt has its own.
 ///
-/// Only for idempotent scripts, as all scripts of this crate are.
+/// The script must be idempotent, as all scripts of this crate are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RetriedCall {
     script: ScriptCall,
@@ -21,7 +21,7 @@ pub(super) struct RetriedCall {
     attempt_time: Duration,
     backoff: Backoff,
     state: State,
-    /// Whether each attempt has its own request id.
+    /// Whether each attempt has its own request id, because the reply must belong to that attempt.
     fresh_request_ids: bool,
     /// Whether an attempt ended without a reply, so that it may have been executed.
     unsure: bool,
@@ -136,15 +136,15 @@ impl RetriedCall {
     }
 
     fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
-        let passes = refusal.kind() == RefusalKind::Unavailable;
-        let pauses = passes && self.pauses(None, now, ids);
-        if pauses { None } else { self.over(CallOutcome::Refused(refusal)) }
+        let is_transient = refusal.kind() == RefusalKind::Unavailable;
+        let retries = is_transient && self.start_pause(None, now, ids);
+        if retries { None } else { self.over(CallOutcome::Refused(refusal)) }
     }
 
     fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         self.unsure |= kind != FailureKind::NotSent;
-        let pauses = self.pauses(kind.retry_after(), now, ids);
-        if pauses { None } else { self.over(CallOutcome::GaveUp(kind)) }
+        let retries = self.start_pause(kind.retry_after(), now, ids);
+        if retries { None } else { self.over(CallOutcome::GaveUp(kind)) }
     }
 
     fn over(&mut self, outcome: CallOutcome) -> Option<CallOutcome> {
@@ -152,15 +152,15 @@ impl RetriedCall {
         Some(outcome)
     }
 
-    /// Starts the pause before the next attempt; returns `false` if there is none. `rest` is the
-    /// time of the gateway's `Retry-After`, limited to the time of one attempt, since a lease may
-    /// depend on this call.
-    fn pauses(&mut self, rest: Option<Duration>, now: Instant, ids: &mut Ids) -> bool {
+    /// Starts the pause before the next attempt; returns `false` if no attempt is left. The pause
+    /// is at least the gateway's `Retry-After`, but not longer than an attempt for that, since a
+    /// lease may depend on this call.
+    fn start_pause(&mut self, retry_after: Option<Duration>, now: Instant, ids: &mut Ids) -> bool {
         if self.attempts_left == 0 {
             return false;
         }
-        let rest = rest.unwrap_or_default().min(self.attempt_time);
-        let pause = self.backoff.next(Duration::ZERO, ids).max(rest);
+        let retry_after = retry_after.unwrap_or_default().min(self.attempt_time);
+        let pause = self.backoff.next(Duration::ZERO, ids).max(retry_after);
         self.state = State::Pausing { until: now + pause };
         true
     }

@@ -19,18 +19,21 @@ const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The longest spread: the number of competitors may have fallen.
 const WITHIN_MAX: Duration = Duration::from_secs(2);
-/// The distance of two retries, in 1024ths of the quickest hand-off: initial, least and largest
-/// value.
-const PARTS: u32 = 1024;
-const SPREAD: u32 = PARTS * 3 / 2;
-const SPREAD_MIN: u32 = PARTS / 2;
-const SPREAD_MAX: u32 = PARTS * 32;
+/// The unit of the spread: one shortest hand-off.
+const SPREAD_UNIT: u32 = 1024;
+/// The initial, smallest and largest spread.
+const SPREAD: u32 = SPREAD_UNIT * 3 / 2;
+const SPREAD_MIN: u32 = SPREAD_UNIT / 2;
+const SPREAD_MAX: u32 = SPREAD_UNIT * 32;
 
-/// The competitors for one topic.
+/// The estimate for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionEstimator {
+    /// The number of other clients that received the last grant.
     competitors: u32,
+    /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
+    /// The mean distance between the retries of two clients, in [`SPREAD_UNIT`]s.
     spread: u32,
     last_message_at: Option<Instant>,
     /// When the last release was observed, if no grant was since.
@@ -51,7 +54,7 @@ impl Default for ContentionEstimator {
 }
 
 impl ContentionEstimator {
-    /// Records a message that it was released.
+    /// Records a message that the object was released.
     pub fn on_release(&mut self, now: Instant) {
         if self.free_since.replace(now).is_some() {
             // The holder in between published no grant, and competitors may have left.
@@ -60,13 +63,14 @@ impl ContentionEstimator {
         self.last_message_at = Some(now);
     }
 
-    /// Records a published grant. `retried`: this client had retried by then.
+    /// Records a published grant. `retried` says whether this client had retried by then, after the
+    /// last release.
     pub fn on_grant(&mut self, grant: GrantNotice, retried: bool, now: Instant) {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
         if let Some(free_since) = self.free_since.take() {
             let took = now.max_elapsed(free_since).max(HANDOFF_MIN);
-            // The quickest time is raised slowly, since it may have grown.
+            // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(took, |before| before + before / 8);
             self.min_handoff = Some(took.min(before));
             // Widen by half after a wasted retry; otherwise shrink by 4/5 divided among the
@@ -81,10 +85,11 @@ impl ContentionEstimator {
         self.last_message_at = Some(now);
     }
 
-    /// The time within which this client retries; zero without competitors.
+    /// The time after a release within which this client retries, at random; zero without
+    /// competitors.
     pub fn within(&self) -> Duration {
         let spread =
-            self.min_handoff.unwrap_or(HANDOFF_UNKNOWN).saturating_mul(self.spread) / PARTS;
+            self.min_handoff.unwrap_or(HANDOFF_UNKNOWN).saturating_mul(self.spread) / SPREAD_UNIT;
         spread.saturating_mul(self.competitors).min(WITHIN_MAX)
     }
 

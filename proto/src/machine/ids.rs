@@ -31,10 +31,15 @@ impl fmt::Debug for Entropy {
     }
 }
 
+/// The generator of a machine's ids and random times. It is deterministic: equal machines draw
+/// equal values, so a model checker can compare them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Ids {
+    /// The random part of every owner of the machine.
     owner: [u8; 16],
+    /// The last request id.
     request: u64,
+    /// The number of calls created.
     calls: u32,
     /// State of the jitter's generator.
     jitter: u64,
@@ -69,7 +74,7 @@ impl Ids {
         Self { owner: owner.entropy(), request: mixed, calls: 0, jitter: mixed }
     }
 
-    /// The owner of a round.
+    /// The owner of the round with this number.
     pub(super) fn owner(&self, round: u32) -> OwnerId {
         OwnerId::new(self.owner, round)
     }

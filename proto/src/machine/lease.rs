@@ -1,4 +1,4 @@
-//! The lease of a hold, and what is known of it.
+//! The lease of a hold, and the state of the hold as its holder knows it.
 
 use core::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::timing::LeaseTime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     time: LeaseTime,
-    /// When the request was sent whose reply this lease rests on.
+    /// When the request was sent whose reply confirmed this lease.
     sent_at: Instant,
     /// When the holder no longer relies on the hold.
     expires_at: Instant,
@@ -41,7 +41,7 @@ impl Lease {
         now.until(self.expires_at)
     }
 
-    /// When the request was sent whose reply this lease rests on.
+    /// When the request was sent whose reply confirmed this lease.
     pub const fn sent_at(&self) -> Instant {
         self.sent_at
     }

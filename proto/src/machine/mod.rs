@@ -66,7 +66,7 @@ use crate::protocol::script::ScriptCall;
 use crate::time::Instant;
 use crate::timing::WaitPolicy;
 
-/// An event.
+/// An event that a machine handles.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The script of a call ran and replied.
@@ -103,20 +103,21 @@ pub enum Input {
         /// retry; otherwise zero: retry at once.
         within: Duration,
     },
-    /// One of the competitors has acquired it. A hint as well.
+    /// A message says that another client has acquired the object. A hint as well.
     AcquiredByOther {
-        /// The lease, unless it is renewed; `None` if several clients may hold it.
+        /// The lease of that client, which it may renew. `None` if several clients may hold the
+        /// object at a time, so that this grant does not exclude the waiter.
         lease: Option<Duration>,
     },
-    /// There is no subscription any more.
+    /// The subscription has ended, or could not be made: no message will arrive.
     Unsubscribed,
-    /// Time has passed. May come early.
+    /// Time has passed: the time of [`Output::Timeout`], or less.
     Timeout,
     /// The caller has cancelled the operation.
     Cancelled,
 }
 
-/// An action.
+/// An action that a machine requires.
 #[derive(Debug)]
 #[must_use]
 pub enum Output<T> {
@@ -138,7 +139,7 @@ pub enum Output<T> {
         /// The topic.
         topic: Topic,
     },
-    /// Nothing to do until this time, or until an event.
+    /// Wait until this time, or until an earlier event.
     Timeout {
         /// When to pass [`Input::Timeout`].
         until: Instant,
@@ -199,9 +200,9 @@ pub enum TimeoutReason {
     LeaseEnds,
 }
 
-/// The interface of all machines.
+/// A state machine for one operation.
 pub trait Machine {
-    /// The outcome.
+    /// The result of the operation.
     type Outcome;
 
     /// Handles an event. Inputs about calls that are not under way change nothing.
@@ -220,7 +221,7 @@ pub fn wait_over(wait: WaitPolicy, now: Instant) -> Option<Instant> {
     }
 }
 
-/// Returns the earlier of two waits.
+/// Returns the earlier of two timeouts. `now` decides between clocks that disagree.
 fn sooner(
     first: Option<(Instant, TimeoutReason)>,
     other: (Instant, TimeoutReason),

@@ -1,4 +1,4 @@
-//! Upper bound on how long a hold with an unknown outcome can exist.
+//! Upper bound on how long a hold with an unknown outcome can exist: `held_at_most` of errors.
 
 use core::time::Duration;
 
@@ -7,26 +7,30 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX, drift};
 
-/// The remaining effect of requests that grant or extend a hold: until when their copies are
-/// executed, and for how long a hold lasts then (rule C9).
+/// Limits the remaining effect of requests that grant or extend a hold (rule C9 of the protocol).
+///
+/// A request without a reply, or a copy of it, may still be in flight. Redis executes it up to its
+/// bound, and the hold that it grants lasts for one lease from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OutstandingBound {
-    /// Redis' time in milliseconds after which no request with a bound is executed.
+    /// The latest bound: the time in milliseconds, by Redis' clock, after which Redis executes none
+    /// of the requests that have a bound. `None` if none has one.
     not_after: Option<u64>,
-    /// How long copies of requests without a bound count.
+    /// The time for which a copy of a request without a bound may still arrive; it counts in full,
+    /// however long ago the request was sent. `None` if every request has a bound.
     unbounded: Option<Duration>,
     /// The longest lease of the requests.
     lease: LeaseTime,
 }
 
 impl OutstandingBound {
-    /// The effect of a request with this bound and lease.
+    /// Creates the limit for one request with this bound and lease.
     pub(super) const fn of(bound: Bound, lease: LeaseTime) -> Self {
         let unbounded = if bound.not_after.is_none() { Some(bound.keep) } else { None };
         Self { not_after: bound.not_after, unbounded, lease }
     }
 
-    /// The combined effect of both.
+    /// Returns the limit for the requests of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -36,24 +40,24 @@ impl OutstandingBound {
         }
     }
 
-    /// The upper bound on the time from `now` until nothing is held any more. `clock` is the known
-    /// time of Redis; `clock_allowance` is the time by which a hold may outlast its lease to
-    /// tolerate Redisson's clocks.
+    /// Returns the upper bound on the time from `now` until no hold exists any more, by the
+    /// caller's clock. `clock` is Redis' clock, as last known; `clock_allowance` is the time by
+    /// which a hold may outlast its lease, to tolerate errors of Redisson's clocks.
     pub(super) fn held_at_most(
         self,
         clock_allowance: Duration,
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Duration {
-        // A bound needs a known clock, so without one its largest distance limits it.
+        // Without Redis' clock the time to the bound is unknown, but it is never longer than this.
         let farthest = ROUND_MAX + HORIZON;
         let bounded = self
             .not_after
             .map(|not_after| clock.map_or(farthest, |clock| clock.until(not_after, now)));
-        // A request that is executed at its bound holds for a whole lease from then on.
-        let done = bounded.max(self.unbounded).unwrap_or_default();
-        let held = done.saturating_add(self.lease.get()).saturating_add(clock_allowance);
-        // The caller's clock measures the time, and may be fast.
+        // A request that Redis executes at its bound grants a hold for a whole lease from then on.
+        let executed_within = bounded.max(self.unbounded).unwrap_or_default();
+        let held = executed_within.saturating_add(self.lease.get()).saturating_add(clock_allowance);
+        // The caller measures this time by its own clock, which may be fast.
         held.saturating_add(drift(held))
     }
 }
@@ -68,7 +72,7 @@ mod tests {
         Instant::from_millis(monotonic, wall)
     }
 
-    /// A lease of 30 s with a bound this many seconds after the clock was seen.
+    /// A lease of 30 s with a bound this many seconds after the reading of Redis' clock.
     fn until(seconds: u64) -> OutstandingBound {
         let not_after = Some(SERVER_MS + seconds * 1000);
         OutstandingBound::of(Bound { not_after, keep: HORIZON }, LeaseTime::DEFAULT)
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_bound_it_is_reckoned_with_for_as_long_as_it_is_kept() {
+    fn without_a_bound_it_lasts_as_long_as_copies_are_kept() {
         let unbounded =
             OutstandingBound::of(Bound { not_after: None, keep: ms(600_000) }, LeaseTime::DEFAULT);
         for outstanding in [unbounded, until(95).and(unbounded)] {

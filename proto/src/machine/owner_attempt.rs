@@ -13,7 +13,7 @@ use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 pub(super) struct OwnerAttempt {
     pub(super) owner: OwnerId,
     /// The owner and the outstanding requests of the previous round, until a reply confirms that
-    /// this one has taken over its seat in the queue.
+    /// this one has taken over its place in the queue.
     pub(super) previous: Option<(OwnerId, OutstandingBound)>,
     pub(super) bound: Bound,
     /// When a wait that lasts longer needs a new owner.
@@ -39,19 +39,19 @@ impl OwnerAttempt {
         Self { owner, previous: None, bound, ends_at, tries: 0, open: false }
     }
 
-    /// Continues as `next`, which takes over the seat of this round in the queue.
+    /// Continues as `next`, which takes over the place of this round in the queue.
     pub(super) fn continue_as(&mut self, next: Self, lease: LeaseTime) {
         let previous = Some((self.owner, self.outstanding(lease)));
         *self = Self { previous, open: true, ..next };
     }
 
-    /// The owner whose seat this one takes over, while a reply has not confirmed it.
+    /// The owner whose place this one takes over, while a reply has not confirmed it.
     pub(super) fn previous_owner(&self) -> Option<OwnerId> {
         self.previous.map(|(owner, _)| owner)
     }
 
     /// The bound on the outstanding requests of this round, and of the previous one if it may still
-    /// have the seat.
+    /// have the place.
     pub(super) fn outstanding(&self, lease: LeaseTime) -> OutstandingBound {
         let own = OutstandingBound::of(self.bound, lease);
         self.previous.map_or(own, |(_, before)| own.and(before))

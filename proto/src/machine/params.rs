@@ -8,10 +8,10 @@ use crate::name::FencingToken;
 use crate::protocol::calls::{LockCalls, Target};
 use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy};
 
-/// The parameters of an acquisition. `T` is what it acquires.
+/// The parameters of an acquisition. `T` is the type of its targets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AcquireParams<T> {
-    /// What to acquire.
+    /// The objects to acquire.
     pub targets: T,
     /// The lease of the hold.
     pub lease: LeaseTime,

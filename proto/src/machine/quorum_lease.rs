@@ -10,9 +10,9 @@ use crate::time::Instant;
 /// The machine that renews and watches a hold until it is lost or cancelled: one [`Renewal`] for
 /// each part.
 ///
-/// The hold stands for as long as `quorum` of its parts do: the only one of a lock, all of a
-/// multi-lock, the majority of a redLock. Ends with the reason of the loss, or with `None` when it
-/// was [cancelled](Input::Cancelled).
+/// The hold lasts as long as at least `quorum` of its parts are held: the only part of a lock, all
+/// parts of a multi-lock, or the majority of a redLock. Ends with the reason of the loss, or with
+/// `None` when it was [cancelled](Input::Cancelled).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuorumLease {
     renewals: JoinAll<Renewal>,
@@ -52,8 +52,8 @@ impl QuorumLease {
             LeaseState::Lost(reason) => Some(reason),
             _ => None,
         });
-        let standing = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
-        if self.parts().filter(standing).count() < self.quorum { losses.last() } else { None }
+        let is_held = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
+        if self.parts().filter(is_held).count() < self.quorum { losses.last() } else { None }
     }
 }
 
@@ -75,12 +75,12 @@ impl Machine for QuorumLease {
     }
 }
 
-/// Combines the leases of parts: the hold's lease is that of the part with which the quorum ends.
-/// `None` with fewer parts than `quorum`.
+/// Returns the lease of a hold of several parts: it ends when fewer than `quorum` of `leases` last.
+/// `None` with fewer leases than `quorum`.
 pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
-    let mut whole: Option<Lease> = None;
-    // The longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
+    let mut combined: Option<Lease> = None;
+    // Takes the longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
     for _ in 0..quorum {
         let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
             (Some(a), Some(b)) if b.expires_at().is_later(a.expires_at()) => other,
@@ -88,7 +88,7 @@ pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Le
         };
         let longest = (0..leases.len()).reduce(longer)?;
         let lease = leases.swap_remove(longest);
-        whole = Some(whole.map_or(lease, |whole| whole.sooner(&lease)));
+        combined = Some(combined.map_or(lease, |combined| combined.sooner(&lease)));
     }
-    whole
+    combined
 }

@@ -14,8 +14,8 @@ use crate::protocol::reply::{Code, ServerClock};
 use crate::time::Instant;
 use crate::timing::AttemptTime;
 
-/// Attempts: more than for any other request, since a failed release blocks other clients for the
-/// rest of the lease.
+/// The number of attempts: more than for any other request, since a failed release blocks other
+/// clients for the rest of the lease.
 const ATTEMPTS: u8 = 5;
 
 /// The result of a release.
@@ -137,8 +137,8 @@ pub struct ReleaseAll {
 }
 
 impl ReleaseAll {
-    /// Runs the releases concurrently, each with whether its part counts for the hold. The hold was
-    /// held until here if `quorum` counting parts were.
+    /// Runs the releases concurrently. The flag of each says whether its part counts for the hold,
+    /// which existed until now if `quorum` counting parts did.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
         Self { releases: JoinAll::new(releases), counts, quorum, grace_until: None }
@@ -188,9 +188,9 @@ impl Machine for ReleaseAll {
             return Output::Done(Ok(Released::Released));
         }
         match (self.releases.poll(now), self.grace_until) {
-            (Output::Timeout { until, why }, Some(heard)) => {
+            (Output::Timeout { until, why }, Some(grace)) => {
                 let (until, why) =
-                    sooner(Some((until, why)), (heard, TimeoutReason::ReplyDue), now);
+                    sooner(Some((until, why)), (grace, TimeoutReason::ReplyDue), now);
                 Output::Timeout { until, why }
             }
             (output, _) => output.map(|outcomes| self.outcome(outcomes)),

@@ -19,8 +19,8 @@ use crate::timing::{AttemptTime, LeaseTime};
 /// The allowance in a renewal's bound for clocks that were read a little too early.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// Creates a renewal with its own bound, so that it is not executed later than its attempt waits,
-/// and the bound on its copies.
+/// Creates the script call of a renewal, and the bound on its outstanding copies. The call has its
+/// own bound, so that Redis does not execute it after its attempt has timed out.
 pub(super) fn call(
     target: &Target,
     grant: &Grant,
@@ -47,9 +47,9 @@ pub struct Renewal {
     target: Target,
     grant: Grant,
     attempt: AttemptTime,
-    /// Whether it renews the lease, or only watches one with a fixed time.
+    /// Whether it renews the lease; otherwise it only watches the lease to its end.
     renews: bool,
-    /// When it stops renewing.
+    /// The requested end of the hold; `None` to renew without an end.
     renews_until: Option<Instant>,
     ids: Ids,
     clock: Option<ServerClock>,
@@ -207,14 +207,14 @@ impl Renewal {
         // Late, refused, or without a usable reply: the hold is not lost, but its state is unknown.
         // Renewal is retried for as long as the lease lasts.
         self.lease_state = LeaseState::Unknown;
-        let rest = match outcome {
+        let retry_after = match outcome {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Replied(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
         // A gateway's `Retry-After` is limited to half of the rest of the lease, so that a retry
         // precedes the end.
-        let rest = rest.min(self.lease.remaining(now) / 2);
-        let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(rest);
+        let retry_after = retry_after.min(self.lease.remaining(now) / 2);
+        let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(retry_after);
         self.state = State::Waiting { until: now + pause };
     }
 }

@@ -102,12 +102,12 @@ pub fn number(reply: &Reply) -> Result<i64, RequestError> {
 /// Reads three to five numbers; missing ones are zero.
 fn numbers(reply: &Reply) -> Result<[i64; 5], RequestError> {
     let mut numbers = [0; 5];
-    let mut told = 0;
+    let mut count = 0;
     for (number, text) in numbers.iter_mut().zip(reply.value.split(',')) {
         *number = text.parse().map_err(|_| garbled())?;
-        told += 1;
+        count += 1;
     }
-    if told < 3 { Err(garbled()) } else { Ok(numbers) }
+    if count < 3 { Err(garbled()) } else { Ok(numbers) }
 }
 
 fn natural(number: i64) -> u64 {

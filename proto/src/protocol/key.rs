@@ -1,4 +1,4 @@
-//! Spells and parses keys and channels. No other module spells one.
+//! Builds and parses keys and channels. No other module builds one.
 
 mod reading;
 
@@ -47,7 +47,7 @@ pub(crate) fn beats(name: &LockName) -> String {
 }
 
 /// The arrival times of waiters of ours.
-pub(crate) fn seats(name: &LockName) -> String {
+pub(crate) fn arrivals(name: &LockName) -> String {
     prefixed(OURS, name) + ":seat"
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn keys_are_spelt_as_redisson_spells_them() {
+    fn keys_are_those_of_redisson() {
         let plain = LockName::parse("myLock").unwrap();
         assert_eq!(lock(&plain), "myLock");
         assert_eq!(token(&plain), "redisson_lock_token:{myLock}");
@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(timeouts(&name), format!("redisson_lock_timeout:{form}"));
             assert_eq!(waiter_channel(&name, owner), channel(&name) + ":" + &owner.to_text());
             assert_eq!(beats(&name), format!("el:{form}:beat"));
-            assert_eq!(seats(&name), format!("el:{form}:seat"));
+            assert_eq!(arrivals(&name), format!("el:{form}:seat"));
             assert_eq!(watch(&name), format!("el:{form}:watch"));
         }
     }
@@ -224,13 +224,13 @@ mod tests {
 
     #[test]
     fn a_fence_lies_in_the_slot_of_its_key() {
-        for (text, spelt) in [
+        for (text, expected) in [
             ("total", "el:{total}:fence"),
             ("{invoice:42}:total", "el:{invoice:42}:total:fence"),
             ("a{b}{c}}", "el:a{b}{c}}:fence"),
         ] {
             let key = GuardKey::parse(text).unwrap();
-            assert_eq!(fence(&key), spelt);
+            assert_eq!(fence(&key), expected);
             assert_eq!(slot(&fence(&key)), slot(text), "{text}");
         }
     }

@@ -226,7 +226,7 @@ impl<M: Machine> Conversation<M> {
     }
 }
 
-/// What the machine has done so far.
+/// The state of the machine and the clocks.
 impl<M: Machine> Conversation<M> {
     pub(crate) const fn machine(&self) -> &M {
         &self.machine

@@ -36,7 +36,7 @@ async fn env() -> (TestEnv, Lock<Reqwest, FakeHost>, FakeHost) {
 
 /// S18, S53.
 #[tokio::test]
-async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
+async fn an_unreadable_response_is_undone_and_reported_as_unreachable() {
     let (env, lock, host) = env().await;
     for (name, response, kind) in indeterminate() {
         let mut faults = vec![Fault::executed(response.clone())];
@@ -58,7 +58,7 @@ async fn an_answer_that_tells_nothing_is_undone_and_said_to_be_unreachable() {
 /// S52, S56, S79.
 // Slow: four silent gateways get three attempts of 1 s each, in the real time of tokio's host.
 #[tokio::test]
-async fn silence_is_undone_and_said_to_be_timed_out() {
+async fn an_acquisition_without_a_response_is_undone_and_reported_as_timed_out() {
     for response in [FaultResponse::Silence, FaultResponse::Trickle] {
         for fault in [Fault::not_executed(response.clone()), Fault::executed(response)] {
             let (env, error) = silenced(fault).await;
@@ -86,7 +86,7 @@ async fn silenced(fault: Fault) -> (TestEnv, Error<AcquireError>) {
 
 /// S46.
 #[tokio::test]
-async fn a_clear_no_is_refused_at_once_and_needs_no_undoing() {
+async fn a_refusal_is_reported_at_once_and_needs_no_undo() {
     let (env, lock, host) = env().await;
     for (name, response) in refusals() {
         env.reset(acquiring(ALWAYS, Fault::not_executed(response))).await;
@@ -116,7 +116,7 @@ async fn a_redirection_is_not_followed() {
 
 /// S1, S16, S47, S48.
 #[tokio::test]
-async fn one_bad_answer_is_made_good_by_asking_again() {
+async fn a_retry_after_one_bad_response_succeeds() {
     let (env, lock, host) = env().await;
     for (name, response, _) in indeterminate() {
         env.reset(acquiring(1, Fault::executed(response))).await;
@@ -131,7 +131,7 @@ async fn one_bad_answer_is_made_good_by_asking_again() {
 
 /// S48.
 #[tokio::test]
-async fn a_wait_goes_on_over_bad_answers() {
+async fn a_wait_continues_after_bad_responses() {
     let (env, lock, host) = env().await;
     // A large budget, so that the pauses between the tries are short.
     let options = AcquireOptions::new().max_requests(10_000);
@@ -146,7 +146,7 @@ async fn a_wait_goes_on_over_bad_answers() {
 
 /// S2.
 #[tokio::test]
-async fn if_the_undoing_is_not_heard_either_it_is_unknown_until_the_lease_ends() {
+async fn if_the_undo_has_no_reply_either_the_outcome_is_unknown_until_the_lease_ends() {
     // Short, since Redis measures it in real time.
     let lease = Duration::from_millis(500);
     let options = AcquireOptions::new().lease(lease);
@@ -186,7 +186,7 @@ async fn if_the_undoing_is_refused_it_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone() {
+async fn a_refusal_after_a_lost_response_is_reported_once_the_call_is_undone() {
     let (env, lock, host) = env().await;
     for (name, response) in refusals() {
         let plan = move |seen: &RecordedCall| match (seen.script, seen.number) {
@@ -204,7 +204,7 @@ async fn a_clear_no_after_an_answer_that_was_lost_is_refused_once_it_is_undone()
 
 /// S51.
 #[tokio::test]
-async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone() {
+async fn a_missing_gateway_is_unreachable_and_nothing_needs_an_undo() {
     let env = TestEnv::new().await;
     let client = env.client_with_long_attempts();
     let TestEnv { redis, proxy } = env;
@@ -221,7 +221,7 @@ async fn a_gateway_that_is_not_there_is_unreachable_and_nothing_is_to_be_undone(
 }
 
 #[tokio::test]
-async fn a_busy_lock_is_busy_also_after_bad_answers() {
+async fn a_held_lock_is_busy_also_after_bad_responses() {
     let (env, lock, host) = env().await;
     for (name, response, _) in indeterminate() {
         env.reset(acquiring(1, Fault::executed(response))).await;

@@ -22,7 +22,7 @@ use test_support::test_env::LONG_ATTEMPT;
 struct Impostor {
     url: String,
     certificate: Vec<u8>,
-    told: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     handshakes: Arc<Mutex<(u32, u32)>>,
 }
 
@@ -40,13 +40,14 @@ impl Impostor {
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-        let impostor = Self { url, certificate, told: Arc::default(), handshakes: Arc::default() };
-        let (told, handshakes) = (impostor.told.clone(), impostor.handshakes.clone());
+        let impostor =
+            Self { url, certificate, received: Arc::default(), handshakes: Arc::default() };
+        let (received, handshakes) = (impostor.received.clone(), impostor.handshakes.clone());
         let acceptor = TlsAcceptor::from(Arc::new(config));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let text = answer(&acceptor, stream, &handshakes).await;
-                told.lock().unwrap().extend(text);
+                received.lock().unwrap().extend(text);
             }
         });
         impostor
@@ -103,5 +104,5 @@ async fn an_untrusted_certificate_ends_a_connection_before_a_request_is_sent() {
     let client = impostor.client(Reqwest::with_client(trusting));
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
     assert!(matches!(error.kind, AcquireError::Unknown { .. }), "{error:?}");
-    assert!(impostor.told.lock().unwrap()[0].contains(TOKEN));
+    assert!(impostor.received.lock().unwrap()[0].contains(TOKEN));
 }

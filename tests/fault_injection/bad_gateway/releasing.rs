@@ -22,7 +22,7 @@ fn releasing(times: usize, fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
 
 /// S12, S48.
 #[tokio::test]
-async fn a_bad_answer_is_made_good_by_asking_again() {
+async fn a_retry_after_a_bad_response_succeeds() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
@@ -37,7 +37,7 @@ async fn a_bad_answer_is_made_good_by_asking_again() {
 }
 
 #[tokio::test]
-async fn five_bad_answers_are_unknown_and_a_later_release_finds_out() {
+async fn five_bad_responses_are_unknown_and_a_later_release_gets_the_result() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
@@ -70,7 +70,7 @@ async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_refused_says_so_and_may_be_asked_again() {
+async fn a_refused_release_is_reported_and_can_be_repeated() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();

@@ -18,7 +18,7 @@ fn between(fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
 
 /// S9.
 #[tokio::test]
-async fn a_renewal_without_an_answer_is_neither_done_nor_lost() {
+async fn a_renewal_without_a_reply_is_neither_done_nor_lost() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
@@ -51,7 +51,7 @@ async fn a_renewal_that_is_refused_is_not_lost() {
 }
 
 #[tokio::test]
-async fn a_question_without_an_answer_has_none() {
+async fn a_query_without_a_reply_fails() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();

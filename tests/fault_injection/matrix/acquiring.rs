@@ -28,14 +28,14 @@ async fn tried(cell: Cell) {
         return cell.assert_free().await;
     }
     match (cell.action.class, cell.times) {
-        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+        (Class::Indeterminate(_), Times::First) | (Class::Repeated, _) => {
             let lease = outcome.unwrap().unwrap();
             cell.heal().await;
             cell.assert_held().await;
             assert_eq!(lease.is_held().await, Ok(true));
             assert_eq!(lease.release().await, Ok(Released::Released));
         }
-        (Class::TellsNothing(kind), Times::All) => {
+        (Class::Indeterminate(kind), Times::All) => {
             assert_eq!(outcome.unwrap_err(), AcquireError::Unreachable(kind));
         }
         (Class::No, _) => {
@@ -80,10 +80,10 @@ async fn given_up(cell: Cell) {
     cell.befall("acquire");
     let given_up = until(async || cell.seen("acquire") > 0);
     let outcome = cell.lock().acquire_cancellable(patient(), given_up).await;
-    let heard_nothing = matches!(cell.action.fault.response, FaultResponse::Silence);
+    let has_no_response = matches!(cell.action.fault.response, FaultResponse::Silence);
     match outcome {
         // The response came before the cancellation.
-        Ok(lease) if !heard_nothing => {
+        Ok(lease) if !has_no_response => {
             assert_eq!(lease.release().await, Ok(Released::Released));
         }
         Err(Error { kind: AcquireError::Refused(_), .. }) if cell.action.class == Class::No => {}

@@ -18,7 +18,7 @@ pub(crate) struct Action {
 pub(crate) enum Class {
     /// The response leaves the outcome unknown: the client retries, and reports this failure if no
     /// retry succeeds.
-    TellsNothing(FailureKind),
+    Indeterminate(FailureKind),
     /// The response is a clear refusal.
     No,
     /// The response is correct, but the request was executed more than once.
@@ -36,7 +36,7 @@ impl Action {
     /// Whether the operation succeeds in the end.
     pub(crate) fn is_survived(&self, times: Times) -> bool {
         match self.class {
-            Class::TellsNothing(_) => times == Times::First,
+            Class::Indeterminate(_) => times == Times::First,
             Class::No => false,
             Class::Repeated => true,
         }
@@ -47,7 +47,7 @@ impl Action {
 pub(crate) fn actions() -> Vec<(Action, Times)> {
     let mut all = Vec::new();
     for (name, response, kind) in indeterminate() {
-        let class = Class::TellsNothing(kind);
+        let class = Class::Indeterminate(kind);
         // Half of a response that does not exist is an empty response, which is another case.
         if !matches!(response, FaultResponse::Truncated) {
             all.extend(often(
@@ -65,7 +65,7 @@ pub(crate) fn actions() -> Vec<(Action, Times)> {
         ("executed", Fault::executed(FaultResponse::Silence)),
     ] {
         // Only the first request: each silence takes as long as an attempt.
-        let class = Class::TellsNothing(FailureKind::TimedOut);
+        let class = Class::Indeterminate(FailureKind::TimedOut);
         let action = Action { name: format!("silence, {phase}"), fault: fault.copied(), class };
         all.push((action, Times::First));
     }

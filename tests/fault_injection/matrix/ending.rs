@@ -9,7 +9,7 @@ use super::env::{Cell, each_cell};
 
 /// S12, S48.
 #[tokio::test]
-async fn a_release_says_what_it_did_and_asked_again_the_same() {
+async fn a_repeated_release_returns_the_result_of_the_first() {
     each_cell("release", |_, _, _| true, released).await;
 }
 
@@ -18,10 +18,10 @@ async fn released(cell: Cell) {
     cell.befall("release");
     let outcome = lease.release().await;
     match (cell.action.class, cell.times) {
-        (Class::TellsNothing(_), Times::First) | (Class::Repeated, _) => {
+        (Class::Indeterminate(_), Times::First) | (Class::Repeated, _) => {
             assert_eq!(outcome, Ok(Released::Released));
         }
-        (Class::TellsNothing(kind), Times::All) => {
+        (Class::Indeterminate(kind), Times::All) => {
             let Err(Error { kind: ReleaseError::Unknown { cause, held_at_most }, .. }) = outcome
             else {
                 panic!("{outcome:?}")
@@ -41,7 +41,7 @@ async fn released(cell: Cell) {
 }
 
 #[tokio::test]
-async fn a_forced_release_is_done_once_and_says_so() {
+async fn a_forced_release_is_executed_once_and_reports_it() {
     each_cell("force", |object, _, _| object.forced_by().is_some(), forced).await;
 }
 
@@ -58,8 +58,8 @@ async fn forced(cell: Cell) {
             "{outcome:?}"
         ),
         // The client finds out that it was executed.
-        Class::TellsNothing(_) if executed => assert_eq!(outcome, Ok(true)),
-        Class::TellsNothing(kind) => {
+        Class::Indeterminate(_) if executed => assert_eq!(outcome, Ok(true)),
+        Class::Indeterminate(kind) => {
             assert_eq!(outcome.clone().unwrap_err(), RequestError::NotExecuted(kind))
         }
         Class::Repeated => unreachable!("survived"),

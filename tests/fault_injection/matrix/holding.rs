@@ -21,7 +21,7 @@ async fn renewed(cell: Cell) {
     let longer = Some(Duration::from_secs(60));
     match (cell.action.class, lease.renew(longer).await) {
         // One attempt: a caller that renews itself decides when to retry.
-        (Class::TellsNothing(kind), Err(Error { kind: RequestError::Unreachable(cause), .. })) => {
+        (Class::Indeterminate(kind), Err(Error { kind: RequestError::Unreachable(cause), .. })) => {
             assert_eq!(cause, kind);
         }
         (Class::No, Err(Error { kind: RequestError::Refused(refusal), .. })) => {
@@ -39,7 +39,7 @@ async fn renewed(cell: Cell) {
 }
 
 #[tokio::test]
-async fn a_question_is_answered_or_it_is_said_that_it_was_not() {
+async fn a_query_has_a_reply_or_an_error() {
     each_cell("ask", |_, _, _| true, asked).await;
 }
 
@@ -53,7 +53,7 @@ async fn asked(cell: Cell) {
             matches!(outcome, Err(Error { kind: RequestError::Refused(_), .. })),
             "{outcome:?}"
         ),
-        Class::TellsNothing(kind) => {
+        Class::Indeterminate(kind) => {
             assert_eq!(outcome.unwrap_err(), RequestError::Unreachable(kind))
         }
         Class::Repeated => unreachable!("survived"),

@@ -29,7 +29,7 @@ pub(crate) enum Object {
     /// Two locks that one request acquires.
     Several,
     /// Two locks of different gateways.
-    Gathered,
+    AcrossGateways,
     /// A majority of three gateways.
     Red,
     /// One permit of a semaphore.
@@ -50,7 +50,7 @@ impl Object {
         Self::Write,
         Self::Group,
         Self::Several,
-        Self::Gathered,
+        Self::AcrossGateways,
         Self::Red,
         Self::Semaphore,
         Self::Permit,
@@ -73,7 +73,7 @@ impl Object {
             Self::Several => client.multi_lock(
                 ["", "-2"].map(|end| client.lock(&format!("{{{name}}}{end}")).unwrap()),
             ),
-            Self::Gathered => {
+            Self::AcrossGateways => {
                 client.multi_lock(clients[..2].iter().map(|client| client.lock(name).unwrap()))
             }
             Self::Red => client.red_lock(clients.iter().map(|client| client.lock(name).unwrap())),
@@ -110,7 +110,7 @@ impl Object {
     /// The operation of its forced release in the scripts' names; `None` if it has none.
     pub(crate) fn forced_by(self) -> Option<&'static str> {
         match self {
-            Self::Several | Self::Gathered | Self::Red => None,
+            Self::Several | Self::AcrossGateways | Self::Red => None,
             Self::Semaphore | Self::Permit => Some("change"),
             _ => Some("force_release"),
         }

@@ -160,7 +160,7 @@ async function ended(asked, { off }) {
   }
 }
 
-/** Whether it is an edgelatch error without a secret in it, or what the case itself has thrown. */
+/** Whether it is an edgelatch error without a secret, or an error that the case itself threw. */
 function isOurs(error, { heard }, name) {
   const isThrown = error instanceof RangeError && error.message === "thrown on purpose";
   if (isThrown) return heard.add(`${name}: thrown`);

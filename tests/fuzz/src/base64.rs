@@ -28,13 +28,15 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 fn password(text: &str) {
-    let told = text.trim();
-    let fits = told.contains(':') && told.len() <= 1024 && !told.chars().any(char::is_control);
+    let credentials = text.trim();
+    let fits = credentials.contains(':')
+        && credentials.len() <= 1024
+        && !credentials.chars().any(char::is_control);
     let Ok(gateway) = Gateway::webdis("https://gateway.example", text) else {
-        assert!(!fits && !told.is_empty(), "{text:?} is refused");
+        assert!(!fits && !credentials.is_empty(), "{text:?} is refused");
         return;
     };
-    assert!(fits || told.is_empty(), "{text:?} is accepted");
+    assert!(fits || credentials.is_empty(), "{text:?} is accepted");
     let Step::Send(request) =
         Exchange::new(&gateway, inspect(1), &GatewayCapabilities::default()).1
     else {
@@ -44,7 +46,7 @@ fn password(text: &str) {
         let encoded = header.strip_prefix("Basic ").expect("a scheme").to_owned();
         STANDARD.decode(encoded).expect("padded base64, with nothing behind it")
     });
-    assert_eq!(sent.unwrap_or_default(), told.as_bytes());
+    assert_eq!(sent.unwrap_or_default(), credentials.as_bytes());
 }
 
 fn value(value: &[u8]) {

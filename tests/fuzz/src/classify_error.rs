@@ -56,12 +56,12 @@ pub(crate) fn run(input: &[u8]) {
         (Answer::Failed(kind), None) => unclear(*kind, status),
         (Answer::Failed(kind), Some(text)) => {
             unclear(*kind, status);
-            let of_redis = CLEAR.iter().any(|(word, _)| says(text, word));
-            let asks_anew = webdis || says(text, "NOSCRIPT");
-            assert!(!of_redis || asks_anew, "{text} at {status} is a clear no");
+            let of_redis = CLEAR.iter().any(|(word, _)| contains_word(text, word));
+            let is_resent = webdis || contains_word(text, "NOSCRIPT");
+            assert!(!of_redis || is_resent, "{text} at {status} is a clear no");
         }
     }
-    tells_nothing(status, webdis);
+    has_unknown_outcome(status, webdis);
 }
 
 /// An error in a dialect's form.
@@ -75,17 +75,17 @@ fn error(webdis: bool, text: &str) -> Vec<u8> {
 }
 
 /// Whether the text contains the word in capitals, and not as part of a longer one.
-fn says(text: &str, word: &str) -> bool {
+fn contains_word(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word)
 }
 
 fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
     if kind == RefusalKind::NotAGateway {
         assert!([404, 405, 410].contains(&status));
-        assert!(!says(text, "NOSCRIPT"), "{text} is a gateway's");
+        assert!(!contains_word(text, "NOSCRIPT"), "{text} is a gateway's");
         return assert_eq!(code, format!("HTTP {status}"));
     }
-    let of_redis: Vec<_> = CLEAR.iter().filter(|(word, _)| says(text, word)).collect();
+    let of_redis: Vec<_> = CLEAR.iter().filter(|(word, _)| contains_word(text, word)).collect();
     if !of_redis.is_empty() {
         let known = of_redis.iter().any(|(word, means)| *word == code && *means == kind);
         assert!(known, "{text} is {kind:?} {code}");
@@ -110,13 +110,13 @@ fn clear_no(kind: RefusalKind, code: &str, status: u16, text: &str) {
 fn unclear(kind: FailureKind, status: u16) {
     match kind {
         FailureKind::Redirected => assert!((300..400).contains(&status)),
-        FailureKind::Gateway { status: told, .. } => {
-            assert_eq!(told, status);
+        FailureKind::Gateway { status: reported, .. } => {
+            assert_eq!(reported, status);
             assert!(status >= 500 || [408, 429].contains(&status));
         }
-        FailureKind::Garbled { status: told } => assert_eq!(told, status),
-        FailureKind::WebPage { status: told } => {
-            assert_eq!(told, status);
+        FailureKind::Garbled { status: reported } => assert_eq!(reported, status),
+        FailureKind::WebPage { status: reported } => {
+            assert_eq!(reported, status);
             assert!((200..300).contains(&status));
         }
         other => panic!("{other:?} at {status}"),
@@ -124,7 +124,7 @@ fn unclear(kind: FailureKind, status: u16) {
 }
 
 /// Checks that no part of a text is shown that quotes the request, as Redis' own errors do.
-fn tells_nothing(status: u16, webdis: bool) {
+fn has_unknown_outcome(status: u16, webdis: bool) {
     for text in [format!("ERR {SECRET}"), SECRET.to_owned(), format!("WRONGTYPE {SECRET}")] {
         let body = error(webdis, &text);
         let (answer, _) =

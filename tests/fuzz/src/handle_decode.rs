@@ -80,7 +80,7 @@ fn state(text: &str) {
             assert_eq!((state.is_held, state.is_locked), (all[2] == 1, true));
         }
         (Err(_), None) => {}
-        (read, told) => panic!("{read:?} out of {told:?}"),
+        (read, claims) => panic!("{read:?} out of {claims:?}"),
     }
     match (SemaphoreState::read(&reply), PermitsState::read(&reply), &five) {
         (Ok(plain), Ok(with_ids), Some(all)) => {
@@ -91,7 +91,7 @@ fn state(text: &str) {
             assert_eq!((with_ids.available, with_ids.total), (all[3], all[4]));
         }
         (Err(_), Err(_), None) => {}
-        (plain, with_ids, told) => panic!("{plain:?} and {with_ids:?} out of {told:?}"),
+        (plain, with_ids, claims) => panic!("{plain:?} and {with_ids:?} out of {claims:?}"),
     }
     assert_eq!(number(&reply).ok(), text.parse().ok());
 }

@@ -40,13 +40,13 @@ pub(crate) fn entropy(request: u64) -> Entropy {
 
 /// An inspection of a lock, whose request id has this number.
 pub(crate) fn inspect(request: u64) -> ScriptCall {
-    asked(request, |request| lock("invoice:42").inspect(request, None))
+    first_call(request, |request| lock("invoice:42").inspect(request, None))
 }
 
 /// The call that `call` makes with the request id of this number.
-pub(crate) fn asked(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> ScriptCall {
-    let mut question = Query::new(call, AttemptTime::DEFAULT, entropy(number));
-    match question.poll(Instant::from_millis(0, 0)) {
+pub(crate) fn first_call(number: u64, call: impl FnOnce(RequestId) -> ScriptCall) -> ScriptCall {
+    let mut query = Query::new(call, AttemptTime::DEFAULT, entropy(number));
+    match query.poll(Instant::from_millis(0, 0)) {
         Output::Call { script, .. } => script,
         other => panic!("a question begins with a call: {other:?}"),
     }
@@ -59,7 +59,7 @@ pub(crate) fn echo(call: &ScriptCall) -> &str {
 
 /// The field of an owner, as Redis stores it.
 pub(crate) fn field(owner: OwnerId) -> String {
-    let call = asked(1, |request| lock("x").inspect(request, Some(owner)));
+    let call = first_call(1, |request| lock("x").inspect(request, Some(owner)));
     call.args()[4].clone()
 }
 
@@ -149,11 +149,11 @@ pub(crate) fn recorded(webdis: bool) -> Vec<(u16, String)> {
     let document: Value = serde_json::from_str(text).unwrap();
     let conversations = document["conversations"].as_array().unwrap();
     let answers = conversations.iter().flat_map(|one| one["answers"].as_array().unwrap());
-    let told = answers.filter_map(|answer| {
+    let bodies = answers.filter_map(|answer| {
         let status = u16::try_from(answer["status"].as_u64()?).unwrap();
         Some((status, answer["body"].as_str()?.replace("$echo", ECHO)))
     });
-    told.collect()
+    bodies.collect()
 }
 
 /// One of several values, chosen by the input.

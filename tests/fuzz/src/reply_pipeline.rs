@@ -73,8 +73,8 @@ fn assert_one_for_all(answers: &PipelineOutcome, response: &Response) {
             assert!(status == 401 || (200..300).contains(&status) && is_page, "{status}");
         }
         PipelineOutcome::Unsupported => {
-            let said = std::str::from_utf8(&response.body).ok().and_then(strict::upstash);
-            let unknown = matches!(said, Some(Err(text)) if {
+            let parsed = std::str::from_utf8(&response.body).ok().and_then(strict::upstash);
+            let unknown = matches!(parsed, Some(Err(text)) if {
                 let text = text.to_lowercase();
                 text.contains("unknown command") || text.contains("command is not available")
             });

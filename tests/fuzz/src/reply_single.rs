@@ -23,14 +23,14 @@ pub(crate) fn run(input: &[u8]) {
     let read = |text: &str| {
         if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) }
     };
-    let said = std::str::from_utf8(body).ok().and_then(read);
+    let parsed = std::str::from_utf8(body).ok().and_then(read);
     let counts = if webdis { status == 200 } else { (200..300).contains(&status) };
-    match (&answer, said) {
+    match (&answer, parsed) {
         (Answer::Reply(reply), Some(Ok(cells))) => {
             assert!(counts, "a reply at {status}");
-            assert_told(reply, &cells, echo(&call));
+            assert_reply(reply, &cells, echo(&call));
         }
-        (Answer::Reply(reply), said) => panic!("{reply:?} out of {said:?}"),
+        (Answer::Reply(reply), parsed) => panic!("{reply:?} out of {parsed:?}"),
         (answer, Some(Ok(cells))) => {
             let reply = Reply::read(&cells, call.request);
             assert!(!counts || reply.is_none(), "{reply:?} is {answer:?}");
@@ -48,7 +48,7 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// The frame of `proto/src/protocol/README.md`, implemented again.
-fn assert_told(reply: &Reply, cells: &[RespValue], echo: &str) {
+fn assert_reply(reply: &Reply, cells: &[RespValue], echo: &str) {
     let [code, RespValue::Text(value), ms, server_ms, RespValue::Text(echoed)] = cells else {
         panic!("{cells:?} is a reply")
     };
@@ -61,8 +61,8 @@ fn assert_told(reply: &Reply, cells: &[RespValue], echo: &str) {
 /// Whether the body contains a reply, by the same frame.
 fn is_reply(body: &[u8], webdis: bool, echo: &str) -> bool {
     let Ok(text) = std::str::from_utf8(body) else { return false };
-    let said = if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) };
-    let Some(Ok(cells)) = said else { return false };
+    let parsed = if webdis { strict::webdis("EVALSHA", text) } else { strict::upstash(text) };
+    let Some(Ok(cells)) = parsed else { return false };
     let [code, RespValue::Text(_), ms, server_ms, RespValue::Text(echoed)] = cells.as_slice()
     else {
         return false;
@@ -81,9 +81,9 @@ fn number(cell: &RespValue) -> Option<i64> {
 }
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    let told = [false, true]
+    let results = [false, true]
         .map(|webdis| recorded(webdis).into_iter().map(move |(_, body)| (webdis, body)));
-    let told = told
+    let results = results
         .into_iter()
         .flatten()
         .map(|(webdis, body)| [&[u8::from(webdis)], body.as_bytes()].concat());
@@ -114,5 +114,5 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         r#"{"EVALSHA":[true,"OK"]}"#,
     ];
     let odd = odd.map(|body| (0, body)).into_iter().chain(verbs.map(|body| (1, body)));
-    told.chain(odd.map(|(flag, body)| [&[flag], body.as_bytes()].concat())).collect()
+    results.chain(odd.map(|(flag, body)| [&[flag], body.as_bytes()].concat())).collect()
 }

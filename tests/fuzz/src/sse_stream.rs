@@ -22,9 +22,9 @@ pub(crate) fn run(input: &[u8]) {
     let topic = topic(lock, publish);
     let (_, frames) = gateway(webdis).listen(&topic);
 
-    let whole = heard(frames.clone(), [bytes]);
-    let one_by_one = heard(frames.clone(), bytes.chunks(1));
-    let pieces = heard(frames, bytes.chunks(usize::from(*cut) + 2));
+    let whole = events(frames.clone(), [bytes]);
+    let one_by_one = events(frames.clone(), bytes.chunks(1));
+    let pieces = events(frames, bytes.chunks(usize::from(*cut) + 2));
     assert_eq!(whole, one_by_one);
     assert_eq!(whole, pieces);
 
@@ -43,16 +43,16 @@ fn topic(lock: &str, publish: Publish) -> Topic {
     target.topic(owner, &Reply { code, value, ms: 1, server_ms: 1, acknowledged: None })
 }
 
-fn heard<'a>(
+fn events<'a>(
     mut frames: StreamParser,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<StreamEvent> {
     let mut all = Vec::new();
     for piece in pieces {
         let mut rest = piece;
-        while let Some((heard, after)) = frames.next(rest) {
+        while let Some((events, after)) = frames.next(rest) {
             assert!(after.len() < rest.len(), "it goes on");
-            all.push(heard);
+            all.push(events);
             rest = after;
         }
     }
@@ -61,10 +61,10 @@ fn heard<'a>(
 
 /// Server-sent events, read by their rules: a line ends with a carriage return, a line feed or
 /// both; a space may follow the colon.
-fn lines(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
+fn lines(events: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
     let subscribed = format!("{word}subscribe,{channel},");
     let message = format!("{word}message,{channel},");
-    let mut wanted = heard.iter();
+    let mut wanted = events.iter();
     let mut rest = bytes;
     while let Some(end) = rest.iter().position(|byte| b"\r\n".contains(byte)) {
         let line = &rest[..end];
@@ -93,7 +93,7 @@ fn lines(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
 
 /// One object after the other, as another library reads them. Every object that is spelt as Webdis
 /// spells it is received, and no other.
-fn objects(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
+fn objects(events: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
     let key = format!("{word}subscribe").to_uppercase();
     let (mut least, mut most) = (0, 0);
     let mut begin = 0;
@@ -103,13 +103,13 @@ fn objects(heard: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
         let Ok(object) = object else { return };
         let written = bytes[begin..all.byte_offset()].trim_ascii();
         begin = all.byte_offset();
-        let said = object[&key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let is = |kind: &str| matches!(said, [what, of, _] if *what == format!("{word}{kind}") && of == channel);
-        most += usize::from(said.first().is_some_and(Value::is_string));
+        let array = object[&key].as_array().map(Vec::as_slice).unwrap_or_default();
+        let is = |kind: &str| matches!(array, [what, of, _] if *what == format!("{word}{kind}") && of == channel);
+        most += usize::from(array.first().is_some_and(Value::is_string));
         let is_plain = written == object.to_string().as_bytes();
         least += usize::from(is_plain && (is("message") || is("subscribe")));
     }
-    let count = heard.len();
+    let count = events.len();
     assert!(least <= count && count <= most, "{count} of {least} to {most}");
 }
 

@@ -38,11 +38,11 @@ impl<'de> Visitor<'de> for Collect {
 }
 
 /// The content of one response: cells, or the text of an error.
-pub(crate) type Said = Result<Vec<RespValue>, String>;
+pub(crate) type RedisReply = Result<Vec<RespValue>, String>;
 
 /// A response in Upstash's form: exactly one of the two known fields, once; others are skipped.
-pub(crate) fn upstash(body: &str) -> Option<Said> {
-    let mut said = None;
+pub(crate) fn upstash(body: &str) -> Option<RedisReply> {
+    let mut result = None;
     for (name, raw) in from_str::<Fields<'_>>(body).ok()?.0 {
         let part = match name.as_str() {
             "result" => Ok(cells(raw.get())?),
@@ -50,16 +50,16 @@ pub(crate) fn upstash(body: &str) -> Option<Said> {
             _ if is_json(raw.get(), DEPTH_MAX) => continue,
             _ => return None,
         };
-        if said.replace(part).is_some() {
+        if result.replace(part).is_some() {
             return None;
         }
     }
-    said
+    result
 }
 
 /// A response in Webdis' form: one field, named by the verb. A list that starts with a boolean is a
 /// status or an error.
-pub(crate) fn webdis(verb: &str, body: &str) -> Option<Said> {
+pub(crate) fn webdis(verb: &str, body: &str) -> Option<RedisReply> {
     let fields = from_str::<Fields<'_>>(body).ok()?.0;
     let [(name, raw)] = fields.as_slice() else { return None };
     if name != verb {

@@ -14,7 +14,7 @@ use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::LeaseTime;
 use url::{Host, Url};
 
-use crate::kit::{asked, granted, replicated};
+use crate::kit::{first_call, granted, replicated};
 
 const TOKEN: &str = "s3cret:t0ken";
 
@@ -42,16 +42,16 @@ pub(crate) fn run(input: &[u8]) {
     let base = base.strip_suffix('/').unwrap_or(base);
     // An address that browsers cannot parse is never used.
     let Ok(origin) = Url::parse(base) else { return };
-    safe_to_tell(&origin, plain);
+    prints_no_secret(&origin, plain);
 
     let Ok(name) = LockName::parse(name) else { return };
     let target = Target::Lock(LockCalls::new(
         name,
         if flags & 4 == 0 { Publish::Plain } else { Publish::Sharded },
     ));
-    let question = asked(1, |request| target.inspect(request, None));
+    let inspect_call = first_call(1, |request| target.inspect(request, None));
     let Step::Send(single) =
-        Exchange::new(&gateway, question.clone(), &GatewayCapabilities::default()).1
+        Exchange::new(&gateway, inspect_call.clone(), &GatewayCapabilities::default()).1
     else {
         return;
     };
@@ -69,7 +69,7 @@ pub(crate) fn run(input: &[u8]) {
 }
 
 /// A token is sent unencrypted only to loopback, unless plain HTTP was allowed.
-fn safe_to_tell(origin: &Url, plain: bool) {
+fn prints_no_secret(origin: &Url, plain: bool) {
     let is_loopback = match origin.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -106,14 +106,14 @@ fn stream(gateway: &Gateway, webdis: bool, target: &Target, base: &str, origin: 
     let busy = Reply { code, value, ms: 1, server_ms: 1, acknowledged: None };
     let topic = target.topic(owner, &busy);
     let (request, _) = gateway.listen(&topic);
-    let (path, said) = if webdis {
+    let (path, command) = if webdis {
         ("", request.body.strip_prefix('S').expect("a verb").split_once('/'))
     } else {
         let path =
             request.url.strip_prefix(base).and_then(|path| path.strip_prefix('/')).expect("a path");
         (path, path.split_once('/'))
     };
-    let (verb, channel) = said.expect("a verb and a channel");
+    let (verb, channel) = command.expect("a verb and a channel");
     assert!(["subscribe", "ssubscribe", "UBSCRIBE", "SUBSCRIBE"].contains(&verb), "{verb}");
     assert_goes(&request, base, origin, path);
     // One part of a path, which contains only the channel.

@@ -67,7 +67,7 @@ async fn a_write_that_a_lost_cluster_master_did_not_replicate_is_reported_as_los
     });
     load.wait_for_grants(3).await;
     load.finish().await;
-    is_told_as_lost(&client, gone, &format!("{tag}:gone")).await;
+    is_reported_as_lost(&client, gone, &format!("{tag}:gone")).await;
     is_kept(kept).await;
     works(&client, &tag).await;
 }
@@ -102,7 +102,7 @@ async fn a_write_that_a_lost_master_under_sentinels_did_not_replicate_is_reporte
     sentinels.set_patience(PATIENCE);
     load.wait_for_grants(3).await;
     load.finish().await;
-    is_told_as_lost(&client, gone, "{gone}").await;
+    is_reported_as_lost(&client, gone, "{gone}").await;
     is_kept(kept).await;
     works(&client, "{after}").await;
 }
@@ -120,8 +120,8 @@ fn cut_off(master: &Server) {
 
 /// The number of replicas that receive its writes.
 fn replicas_of(master: &Server) -> usize {
-    let told: String = master.ask(&["INFO", "replication"]).unwrap();
-    told.matches("state=online").count()
+    let info: String = master.ask(&["INFO", "replication"]).unwrap();
+    info.matches("state=online").count()
 }
 
 /// Acquires one lease of each kind.
@@ -156,7 +156,7 @@ async fn is_kept(leases: Vec<(&'static str, RecordingLease)>) {
 
 /// Asserts that the holders are notified of the loss, and that later holders have later tokens and
 /// are not disturbed.
-async fn is_told_as_lost(
+async fn is_reported_as_lost(
     client: &RecordingClient,
     leases: Vec<(&'static str, RecordingLease)>,
     tag: &str,

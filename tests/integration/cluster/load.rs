@@ -59,7 +59,7 @@ struct KindChecker {
     /// outcome.
     counted: AtomicUsize,
     unconfirmed: AtomicUsize,
-    news: Arc<Notify>,
+    released: Arc<Notify>,
     host: TokioHost,
 }
 
@@ -70,10 +70,10 @@ impl Load {
         semaphore(&client, tag).try_set_permits(1, None).await.unwrap();
         permit_semaphore(&client, tag).try_set_permits(1).await.unwrap();
         assert!(latch(&client, tag).try_set_count(COUNT).await.unwrap());
-        let (mut tasks, news) = (JoinSet::new(), Arc::new(Notify::new()));
+        let (mut tasks, released) = (JoinSet::new(), Arc::new(Notify::new()));
         let mut checkers = Vec::new();
         for (number, (kind, _)) in locks_to_acquire(&client, tag).iter().enumerate() {
-            let checker = Arc::new(KindChecker::new(kind, failover, &news));
+            let checker = Arc::new(KindChecker::new(kind, failover, &released));
             for _ in 0..TASKS {
                 let (client, tag) = (env.client_with_short_attempts(), tag.to_owned());
                 let (checker, stop) = (Arc::clone(&checker), Arc::clone(&stop));
@@ -87,7 +87,7 @@ impl Load {
             }
             checkers.push(checker);
         }
-        let counting = Arc::new(KindChecker::new("latch", failover, &news));
+        let counting = Arc::new(KindChecker::new("latch", failover, &released));
         let (counts, stopped) = (Arc::clone(&counting), Arc::clone(&stop));
         let (counter, place) = (env.client_with_short_attempts(), tag.to_owned());
         tasks.spawn(async move {
@@ -109,11 +109,11 @@ impl Load {
                 loop {
                     // Registers before it reads the count, so that a grant in between is not
                     // missed.
-                    let news = checker.news.notified();
+                    let released = checker.released.notified();
                     if checker.grants.load(Ordering::Relaxed) >= wanted {
                         return;
                     }
-                    news.await;
+                    released.await;
                 }
             };
             let waited = timeout(TIME_LIMIT, async {
@@ -152,11 +152,11 @@ impl Load {
 }
 
 impl KindChecker {
-    fn new(kind: &'static str, failover: Failover, news: &Arc<Notify>) -> Self {
-        let (newest, inside, news) = (Mutex::default(), Mutex::default(), Arc::clone(news));
+    fn new(kind: &'static str, failover: Failover, released: &Arc<Notify>) -> Self {
+        let (newest, inside, released) = (Mutex::default(), Mutex::default(), Arc::clone(released));
         let [grants, counted, unconfirmed] = [(); 3].map(|()| AtomicUsize::new(0));
         let host = TokioHost::new();
-        Self { kind, failover, newest, inside, grants, counted, unconfirmed, news, host }
+        Self { kind, failover, newest, inside, grants, counted, unconfirmed, released, host }
     }
 
     /// One round: acquires the object, increments a counter in Redis while it is held, and releases
@@ -203,7 +203,7 @@ impl KindChecker {
         *inside = Some((token, now + lease.remaining()));
         drop(inside);
         self.grants.fetch_add(1, Ordering::Relaxed);
-        self.news.notify_waiters();
+        self.released.notify_waiters();
     }
 
     fn leave(&self, token: u64) {
@@ -220,7 +220,7 @@ impl KindChecker {
                 self.counted.fetch_add(1, Ordering::Relaxed);
                 if self.kind == "latch" {
                     self.grants.fetch_add(1, Ordering::Relaxed);
-                    self.news.notify_waiters();
+                    self.released.notify_waiters();
                 }
             }
             Err(RequestError::Unreachable(_)) => {

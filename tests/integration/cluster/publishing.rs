@@ -14,29 +14,30 @@ use test_support::servers::Cluster;
 /// A subscription through the gateway.
 struct Listener {
     response: Response,
-    heard: String,
+    received: String,
 }
 
 impl Listener {
     async fn to(env: &TestEnv, how: &str, channel: &str) -> Self {
         let url = format!("{}/{how}/{channel}", env.url());
         let request = reqwest::Client::new().post(url).bearer_auth(TOKEN);
-        let mut listener = Self { response: request.send().await.unwrap(), heard: String::new() };
-        listener.hears(&format!("{how},{channel},1")).await;
+        let mut listener =
+            Self { response: request.send().await.unwrap(), received: String::new() };
+        listener.read_until(&format!("{how},{channel},1")).await;
         listener
     }
 
     /// Reads until this text arrives; returns the text before it.
-    async fn hears(&mut self, text: &str) -> String {
+    async fn read_until(&mut self, text: &str) -> String {
         let reading = async {
             loop {
-                if let Some((before, rest)) = self.heard.split_once(text) {
+                if let Some((before, rest)) = self.received.split_once(text) {
                     let (before, rest) = (before.to_owned(), rest.to_owned());
-                    self.heard = rest;
+                    self.received = rest;
                     return before;
                 }
                 let chunk = self.response.chunk().await.unwrap().unwrap();
-                self.heard.push_str(str::from_utf8(&chunk).unwrap());
+                self.received.push_str(str::from_utf8(&chunk).unwrap());
             }
         };
         tokio::time::timeout(Duration::from_secs(300), reading).await.unwrap()
@@ -44,7 +45,7 @@ impl Listener {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
+async fn a_release_is_published_on_the_shard_or_to_all_nodes_as_requested() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     for (publish, sharded, plain) in [
@@ -63,9 +64,9 @@ async fn a_release_is_heard_on_the_shard_or_by_all_as_it_was_asked_for() {
             let server = &cluster.servers()[master];
             server.ask::<u64>(&["SPUBLISH", &channel, "end"]).unwrap();
             server.ask::<u64>(&["PUBLISH", &channel, "end"]).unwrap();
-            let before = shard.hears(&format!("smessage,{channel},end")).await;
+            let before = shard.read_until(&format!("smessage,{channel},end")).await;
             assert_eq!(before.contains(&format!("smessage,{channel},0")), sharded, "{publish:?}");
-            let before = all.hears(&format!("message,{channel},end")).await;
+            let before = all.read_until(&format!("message,{channel},end")).await;
             assert_eq!(before.contains(&format!("message,{channel},0")), plain, "{publish:?}");
             assert_eq!(recorder.redis_errors(), Vec::<String>::new());
         }
@@ -90,7 +91,7 @@ async fn every_object_works_however_it_announces() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
+async fn the_head_of_a_fair_queue_is_notified_on_its_own_channel_s_shard() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let (client, _) = env.client_publishing(Publish::Sharded);
@@ -110,7 +111,7 @@ async fn the_head_of_a_fair_queue_is_told_on_its_own_channel_s_shard() {
     // The next caller finds the lock free but is not the head of the queue, so it notifies the
     // head.
     let waiting = fair.acquire_cancellable(edgelatch::AcquireOptions::new(), async {
-        shard.hears(&format!("smessage,{channel},0")).await;
+        shard.read_until(&format!("smessage,{channel},0")).await;
     });
     assert!(waiting.await.is_err());
 }

@@ -151,7 +151,7 @@ async fn several_locks_in_several_slots_are_all_replicated_or_none_is_held() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_gateway_without_lists_is_told_of() {
+async fn a_gateway_without_pipelines_is_reported() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let recorder = RecordingTransport::without_pipelines();

@@ -25,7 +25,7 @@ use test_support::redis::TOKEN;
 use test_support::servers::Cluster;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_script_keeps_to_one_slot_whatever_the_name() {
+async fn every_script_uses_one_slot_for_any_name() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let (client, recorder) = env.client();

@@ -17,7 +17,7 @@ async fn reqwest_is_a_transport() {
     let surroundings = Surroundings {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
-        tells_unsent: true,
+        reports_unsent: true,
         adds: &["accept", "content-length", "host"],
     };
     transport::check(&Reqwest::new(), &surroundings).await;
@@ -30,7 +30,7 @@ async fn a_client_of_one_s_own_is_a_transport_too() {
     let surroundings = Surroundings {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
-        tells_unsent: true,
+        reports_unsent: true,
         adds: &["accept", "content-length", "host", "user-agent"],
     };
     let client = reqwest::Client::builder()
@@ -48,7 +48,7 @@ async fn tokio_is_a_host() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokio_with_a_clock_that_stands_still_is_a_host() {
+async fn tokio_with_a_paused_clock_is_a_host() {
     host::check(&TokioHost::new(), |_| ()).await;
 }
 
@@ -59,7 +59,7 @@ async fn the_host_of_the_tests_is_a_host() {
 }
 
 #[test]
-fn a_host_without_entropy_says_so() {
+fn a_host_without_entropy_returns_an_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _context = runtime.enter();
     let error = DullHost(TokioHost::new()).entropy().unwrap_err();

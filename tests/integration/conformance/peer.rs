@@ -77,8 +77,8 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
             response(rest, &token, b"said")
         }
         "rests" => {
-            let told = rest.replace("%20", " ");
-            let headers = format!("date: {DATE}\r\nretry-after: {told}\r\n");
+            let path = rest.replace("%20", " ");
+            let headers = format!("date: {DATE}\r\nretry-after: {path}\r\n");
             response("429", &headers, b"")
         }
         "mirror" => response("200", "", mirror(line, &head, &body).to_string().as_bytes()),

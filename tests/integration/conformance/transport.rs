@@ -17,7 +17,7 @@ pub(crate) struct Surroundings<'a> {
     /// An address without a listener.
     pub(crate) unreachable: &'a str,
     /// Whether the runtime distinguishes a request that did not leave from one that may have.
-    pub(crate) tells_unsent: bool,
+    pub(crate) reports_unsent: bool,
     /// Headers that the runtime adds, sorted; the client itself sends only two or three.
     pub(crate) adds: &'a [&'a str],
 }
@@ -138,7 +138,7 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
     around: &Surroundings<'_>,
 ) {
     // The peer's own clock shows ten o'clock, whatever the time of the test.
-    let told = [
+    let values = [
         ("0", Some(0)),
         ("5", Some(5)),
         ("Sun, 22 Nov 2026 10:00:07 GMT", Some(7)),
@@ -149,7 +149,7 @@ async fn a_gateway_says_for_how_long_it_wants_to_be_left_alone(
         ("soon", None),
         ("", None),
     ];
-    for (value, seconds) in told {
+    for (value, seconds) in values {
         let path = format!("/rests/{}", value.replace(' ', "%20"));
         let response = send(transport, around, &path).await.unwrap();
         let wanted = seconds.map(Duration::from_secs);
@@ -206,7 +206,7 @@ async fn a_refused_connection_is_reported_as_not_sent(
     around: &Surroundings<'_>,
 ) {
     let nowhere = Request { url: format!("{}/", around.unreachable), ..request(around, "/") };
-    let wanted = if around.tells_unsent { FailureKind::NotSent } else { FailureKind::Broken };
+    let wanted = if around.reports_unsent { FailureKind::NotSent } else { FailureKind::Broken };
     assert_eq!(transport.send(nowhere).await.unwrap_err(), wanted);
 }
 

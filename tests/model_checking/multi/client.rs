@@ -41,7 +41,7 @@ enum Stage {
     Finished(Outcome),
 }
 
-/// What the program knows of its remaining hold in Redis.
+/// The result of a client whose machines have ended: whether it may still hold something in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
     Busy,
@@ -115,8 +115,8 @@ impl Client {
     pub(crate) fn leases(&self) -> Vec<Lease> {
         match &self.stage {
             Stage::Renewing(_, quorum_lease) => {
-                let stands = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
-                quorum_lease.parts().filter(stands).map(Renewal::lease).collect()
+                let is_held = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
+                quorum_lease.parts().filter(is_held).map(Renewal::lease).collect()
             }
             Stage::Holding(multi_grant) => {
                 let counting = multi_grant.parts.iter().filter(|part| part.counts);

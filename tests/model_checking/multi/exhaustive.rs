@@ -49,7 +49,7 @@ fn world(plans: impl Into<Vec<Plan>>) -> World {
 }
 
 #[test]
-fn two_tries_of_two_parts_and_a_lost_answer() {
+fn two_tries_of_two_parts_and_a_lost_reply() {
     let plan = Plan { calls: [6, 2], ..ONCE };
     let world = World { losses: 1, times: &[0, 40], ..world([plan, plan]) };
     holds(world, |reached| vec![&reached.all_held, &reached.busy, &reached.undone]);
@@ -78,7 +78,7 @@ fn a_wait_for_two_parts_that_is_cancelled_and_one_that_goes_on() {
 }
 
 #[test]
-fn two_votes_and_a_lost_answer() {
+fn two_votes_and_a_lost_reply() {
     let world = World { losses: 1, times: &[0], ..world([VOTE, VOTE]) };
     holds(world, |reached| {
         vec![&reached.all_held, &reached.busy, &reached.undone, &reached.raised]

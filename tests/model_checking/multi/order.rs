@@ -3,7 +3,6 @@
 //!
 //! Redis executes requests and releases one by one in any order, a waiter retries at any time, and
 //! every client acquires its parts once.
-//! likes, and every client wants its parts once.
 
 use stateright::{Model, Property};
 
@@ -12,7 +11,7 @@ use super::graph::Graph;
 /// A set of parts, as bits.
 type Parts = u8;
 
-/// What a client does after a refusal.
+/// The reaction of a client to a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Requests one part after the other, keeps the granted ones and waits: Redisson's multi-lock
@@ -21,10 +20,10 @@ enum Rule {
     /// Requests all parts; releases all of them.
     BackOff,
     /// Keeps the parts before the first refused one; requests all that are missing.
-    AskAll,
+    RequestAll,
     /// Keeps the parts before the first refused one; requests that part, and the rest once it is
     /// granted. As implemented.
-    AskFirst,
+    RequestFirst,
 }
 
 /// Clients, each with its parts in its own order.
@@ -37,18 +36,18 @@ struct Clients {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Client {
-    asks: Parts,
+    requested: Parts,
     refused: Parts,
-    holds: Parts,
+    held: Parts,
     /// The parts that are still held although their release is in flight.
-    releases: Parts,
+    releasing: Parts,
     waits_for: u8,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    Asking,
+    Requesting,
     Waiting,
     Holding,
     Over,
@@ -58,8 +57,8 @@ enum Stage {
 enum Action {
     Acquire(usize, u8),
     Release(usize, u8),
-    AskAgain(usize),
-    LosePatience(usize),
+    Retry(usize),
+    GiveUpParts(usize),
     Finish(usize),
 }
 
@@ -70,24 +69,24 @@ const fn bit(part: u8) -> Parts {
 impl Clients {
     fn graph(rule: Rule, orders: &[&[u8]], limits_kept_parts: bool) -> Graph<Action> {
         let orders = orders.iter().map(|order| order.to_vec()).collect();
-        let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
+        let is_over = |client: &Client| client.stage == Stage::Over && client.releasing == 0;
         let model = Self { rule, orders, limits_kept_parts };
         Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
     }
 
     fn missing(&self, number: usize, client: &Client) -> impl Iterator<Item = u8> {
-        let holds = client.holds;
-        self.orders[number].iter().copied().filter(move |part| holds & bit(*part) == 0)
+        let held = client.held;
+        self.orders[number].iter().copied().filter(move |part| held & bit(*part) == 0)
     }
 
     /// Requests all missing parts; or only one, if the rule says so.
-    fn ask(&self, number: usize, client: &mut Client, again: bool) {
-        client.asks = match self.rule {
+    fn request(&self, number: usize, client: &mut Client, again: bool) {
+        client.requested = match self.rule {
             Rule::HoldAndWait => self.missing(number, client).next().map_or(0, bit),
-            Rule::AskFirst if again => bit(client.waits_for),
+            Rule::RequestFirst if again => bit(client.waits_for),
             _ => self.missing(number, client).map(bit).sum(),
         };
-        (client.refused, client.stage) = (0, Stage::Asking);
+        (client.refused, client.stage) = (0, Stage::Requesting);
     }
 
     /// Decides what to do after the last reply.
@@ -97,7 +96,7 @@ impl Clients {
             return;
         };
         if client.refused == 0 {
-            return self.ask(number, client, false);
+            return self.request(number, client, false);
         }
         // A client without parts requested `first` alone, and the parts before it are not refused.
         let refused = client.refused;
@@ -107,12 +106,12 @@ impl Clients {
         let after: Parts = match self.rule {
             Rule::HoldAndWait => 0,
             Rule::BackOff => Parts::MAX,
-            Rule::AskAll | Rule::AskFirst => {
+            Rule::RequestAll | Rule::RequestFirst => {
                 self.orders[number][place..].iter().copied().map(bit).sum()
             }
         };
-        client.releases |= client.holds & after;
-        client.holds &= !after;
+        client.releasing |= client.held & after;
+        client.held &= !after;
         (client.waits_for, client.stage) = (first, Stage::Waiting);
     }
 }
@@ -124,14 +123,14 @@ impl Model for Clients {
     fn init_states(&self) -> Vec<Vec<Client>> {
         let client = |number| {
             let mut client = Client {
-                asks: 0,
+                requested: 0,
                 refused: 0,
-                holds: 0,
-                releases: 0,
+                held: 0,
+                releasing: 0,
                 waits_for: 0,
-                stage: Stage::Asking,
+                stage: Stage::Requesting,
             };
-            self.ask(number, &mut client, false);
+            self.request(number, &mut client, false);
             client
         };
         vec![(0..self.orders.len()).map(client).collect()]
@@ -141,22 +140,22 @@ impl Model for Clients {
         for (number, client) in state.iter().enumerate() {
             for part in 0..8 {
                 // The client requests a released part again only after its release is confirmed.
-                if client.asks & !client.releases & bit(part) != 0 {
+                if client.requested & !client.releasing & bit(part) != 0 {
                     actions.push(Action::Acquire(number, part));
                 }
-                if client.releases & bit(part) != 0 {
+                if client.releasing & bit(part) != 0 {
                     actions.push(Action::Release(number, part));
                 }
             }
             match client.stage {
                 Stage::Waiting => {
-                    actions.push(Action::AskAgain(number));
-                    if self.limits_kept_parts && client.holds != 0 {
-                        actions.push(Action::LosePatience(number));
+                    actions.push(Action::Retry(number));
+                    if self.limits_kept_parts && client.held != 0 {
+                        actions.push(Action::GiveUpParts(number));
                     }
                 }
                 Stage::Holding => actions.push(Action::Finish(number)),
-                Stage::Asking | Stage::Over => {}
+                Stage::Requesting | Stage::Over => {}
             }
         }
     }
@@ -166,23 +165,23 @@ impl Model for Clients {
         match action {
             Action::Acquire(number, part) => {
                 let is_free =
-                    last.iter().all(|other| (other.holds | other.releases) & bit(part) == 0);
+                    last.iter().all(|other| (other.held | other.releasing) & bit(part) == 0);
                 let client = &mut state[number];
-                client.asks &= !bit(part);
-                *(if is_free { &mut client.holds } else { &mut client.refused }) |= bit(part);
-                if client.asks == 0 {
+                client.requested &= !bit(part);
+                *(if is_free { &mut client.held } else { &mut client.refused }) |= bit(part);
+                if client.requested == 0 {
                     self.decide(number, client);
                 }
             }
-            Action::Release(number, part) => state[number].releases &= !bit(part),
-            Action::AskAgain(number) => self.ask(number, &mut state[number], true),
-            Action::LosePatience(number) => {
+            Action::Release(number, part) => state[number].releasing &= !bit(part),
+            Action::Retry(number) => self.request(number, &mut state[number], true),
+            Action::GiveUpParts(number) => {
                 let client = &mut state[number];
-                client.releases |= std::mem::take(&mut client.holds);
+                client.releasing |= std::mem::take(&mut client.held);
             }
             Action::Finish(number) => {
                 let client = &mut state[number];
-                client.releases |= std::mem::take(&mut client.holds);
+                client.releasing |= std::mem::take(&mut client.held);
                 client.stage = Stage::Over;
             }
         }
@@ -206,7 +205,7 @@ const CASES: [&[&[u8]]; 5] = [
 #[test]
 fn a_client_that_waits_for_the_first_refused_part_alone_is_served() {
     for case in CASES {
-        let graph = Clients::graph(Rule::AskFirst, case, false);
+        let graph = Clients::graph(Rule::RequestFirst, case, false);
         println!("{case:?}: {} states", graph.count());
         assert_eq!((graph.stuck(), graph.fair_circle()), (0, None), "{case:?}");
     }
@@ -238,7 +237,7 @@ fn clients_that_release_every_part_on_refusal_may_never_be_served() {
 #[test]
 fn clients_that_retry_all_missing_parts_may_refuse_each_other_for_ever() {
     for case in &CASES[..3] {
-        let graph = Clients::graph(Rule::AskAll, case, false);
+        let graph = Clients::graph(Rule::RequestAll, case, false);
         let circle = graph.fair_circle();
         println!("{case:?}: a circle of {circle:?} in {} states", graph.count());
         assert_eq!(graph.stuck(), 0, "{case:?}");
@@ -250,17 +249,17 @@ fn clients_that_retry_all_missing_parts_may_refuse_each_other_for_ever() {
 #[test]
 fn clients_with_different_orders_get_stuck_without_a_limit_on_kept_parts() {
     let orders: [&[u8]; 2] = [&[0, 1], &[1, 0]];
-    let endless = Clients::graph(Rule::AskFirst, &orders, false);
+    let endless = Clients::graph(Rule::RequestFirst, &orders, false);
     println!("{} of {} states stuck", endless.stuck(), endless.count());
     assert!(endless.stuck() > 0);
-    assert_eq!(Clients::graph(Rule::AskFirst, &orders, true).stuck(), 0);
+    assert_eq!(Clients::graph(Rule::RequestFirst, &orders, true).stuck(), 0);
 }
 
 // Slow: the largest of the five graphs has about 200,000 states.
 #[test]
 fn a_limit_on_kept_parts_is_safe_for_clients_with_one_order() {
     for case in CASES {
-        let graph = Clients::graph(Rule::AskFirst, case, true);
+        let graph = Clients::graph(Rule::RequestFirst, case, true);
         println!("{case:?}: {} states", graph.count());
         assert_eq!(graph.stuck(), 0, "{case:?}");
     }

@@ -260,12 +260,12 @@ impl Schedule {
             let wanted = if plan.rule == Rule::All { plan.nodes } else { &[9] };
             assert!(wanted.iter().all(|node| taken.insert(*node)), "two believe at {}", self.now);
             let prefix = owner_prefix(u8::try_from(number).unwrap());
-            let stands = |node: &&usize| {
+            let is_held = |node: &&usize| {
                 let mut fields = self.nodes[**node].fields(name(**node), EPOCH + self.now);
                 fields.any(|field| field.starts_with(&prefix))
             };
-            let standing = plan.nodes.iter().filter(stands).count();
-            assert!(standing >= plan.quorum(), "a hold is not there at {}", self.now);
+            let held = plan.nodes.iter().filter(is_held).count();
+            assert!(held >= plan.quorum(), "a hold is not there at {}", self.now);
         }
     }
 

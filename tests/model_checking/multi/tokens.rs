@@ -70,7 +70,7 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     Idle,
-    Asking,
+    Requesting,
     Holding,
     Over,
 }
@@ -82,7 +82,7 @@ enum Action {
     Raise(usize, usize, u8),
     SendRaise(usize),
     Receive(usize, usize, u8),
-    HandOut(usize, u8),
+    ReturnGrant(usize, u8),
     Finish(usize),
     Release(usize, usize),
     Expire(usize),
@@ -145,7 +145,7 @@ impl Votes {
     fn ordered(mut state: State) -> State {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {
-                if *stage != Stage::Asking {
+                if *stage != Stage::Requesting {
                     node.receivable[number] = 0;
                     let above = u16::MAX << (node.last + 1);
                     let ended = node.latches[number] == Latch::Ended;
@@ -183,9 +183,9 @@ impl Model for Votes {
                     continue;
                 }
                 Stage::Idle => continue,
-                Stage::Asking => {
+                Stage::Requesting => {
                     actions.extend(
-                        self.token(state, number).map(|token| Action::HandOut(number, token)),
+                        self.token(state, number).map(|token| Action::ReturnGrant(number, token)),
                     );
                     if self.token(state, number).is_none() && self.to_raise(state, number).is_some()
                     {
@@ -200,11 +200,11 @@ impl Model for Votes {
                 actions.push(Action::Acquire(number, place));
                 let tokens = (1..16).filter(|token| node.raises[number] & (1 << token) != 0);
                 actions.extend(tokens.map(|token| Action::Raise(number, place, token)));
-                if state.stages[number] == Stage::Asking {
+                if state.stages[number] == Stage::Requesting {
                     let tokens =
                         (1..16).filter(|token| node.receivable[number] & (1 << token) != 0);
-                    let news = tokens.filter(|token| *token > node.received[number]);
-                    actions.extend(news.map(|token| Action::Receive(number, place, token)));
+                    let newer = tokens.filter(|token| *token > node.received[number]);
+                    actions.extend(newer.map(|token| Action::Receive(number, place, token)));
                 }
                 if state.stages[number] == Stage::Over {
                     actions.push(Action::Release(number, place));
@@ -217,7 +217,7 @@ impl Model for Votes {
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
         let mut state = last.clone();
         match action {
-            Action::Begin(number) => state.stages[number] = Stage::Asking,
+            Action::Begin(number) => state.stages[number] = Stage::Requesting,
             Action::Acquire(number, place) => self.execute(&mut state, number, place),
             Action::Raise(number, place, token) => Self::raise(&mut state, number, place, token),
             Action::SendRaise(number) => {
@@ -229,7 +229,7 @@ impl Model for Votes {
                 }
             }
             Action::Receive(number, place, token) => state.nodes[place].received[number] = token,
-            Action::HandOut(number, token) => {
+            Action::ReturnGrant(number, token) => {
                 state.returned_tokens.push(token);
                 state.stages[number] = Stage::Holding;
             }

@@ -12,7 +12,7 @@ use super::graph::Graph;
 /// A set of nodes, as bits.
 type Nodes = u8;
 
-/// What a client without a majority does.
+/// The reaction of a client that gets no majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// Every client releases all nodes and requests all again.
@@ -33,16 +33,16 @@ struct Clients {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Client {
-    asks: Nodes,
+    requested: Nodes,
     refused: Nodes,
-    holds: Nodes,
-    releases: Nodes,
+    held: Nodes,
+    releasing: Nodes,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    Asking,
+    Requesting,
     /// Pauses, then requests all nodes, or only this one.
     Pausing {
         only: Option<u8>,
@@ -55,7 +55,7 @@ enum Stage {
 enum Action {
     Acquire(usize, u8),
     Release(usize, u8),
-    AskAgain(usize),
+    Retry(usize),
     Finish(usize),
 }
 
@@ -65,35 +65,35 @@ const fn bit(node: u8) -> Nodes {
 
 impl Clients {
     fn graph(rule: Rule, nodes: u8, silent: &[Nodes]) -> Graph<Action> {
-        let is_over = |client: &Client| client.stage == Stage::Over && client.releases == 0;
+        let is_over = |client: &Client| client.stage == Stage::Over && client.releasing == 0;
         let model = Self { rule, nodes, silent: silent.to_vec() };
         Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
     }
 
     const fn ask_all(&self, client: &mut Client) {
-        client.asks = (bit(self.nodes) - 1) & !client.holds;
-        (client.refused, client.stage) = (0, Stage::Asking);
+        client.requested = (bit(self.nodes) - 1) & !client.held;
+        (client.refused, client.stage) = (0, Stage::Requesting);
     }
 
     /// Handles a reply: the client holds as soon as it has a majority; otherwise it decides after
     /// the last reply.
     fn decide(&self, number: usize, client: &mut Client) {
-        if client.holds.count_ones() > u32::from(self.nodes / 2) {
-            client.asks = 0;
+        if client.held.count_ones() > u32::from(self.nodes / 2) {
+            client.requested = 0;
             client.stage = Stage::Holding;
             return;
         }
-        if client.asks != 0 {
+        if client.requested != 0 {
             return;
         }
         // The client waited for the lowest node alone and now has it.
-        if client.refused == 0 && (client.holds | self.silent[number]) != bit(self.nodes) - 1 {
+        if client.refused == 0 && (client.held | self.silent[number]) != bit(self.nodes) - 1 {
             return self.ask_all(client);
         }
-        let lowest = bit(u8::try_from((client.holds | client.refused).trailing_zeros()).unwrap());
-        let keeps = self.rule != Rule::BackOff && client.holds & lowest != 0;
+        let lowest = bit(u8::try_from((client.held | client.refused).trailing_zeros()).unwrap());
+        let keeps = self.rule != Rule::BackOff && client.held & lowest != 0;
         if !keeps {
-            client.releases |= std::mem::take(&mut client.holds);
+            client.releasing |= std::mem::take(&mut client.held);
         }
         let waits = self.rule == Rule::WaitForLowest && !keeps;
         let only = waits.then(|| u8::try_from(lowest.trailing_zeros()).unwrap());
@@ -107,7 +107,7 @@ impl Model for Clients {
 
     fn init_states(&self) -> Vec<Vec<Client>> {
         let mut client =
-            Client { asks: 0, refused: 0, holds: 0, releases: 0, stage: Stage::Asking };
+            Client { requested: 0, refused: 0, held: 0, releasing: 0, stage: Stage::Requesting };
         self.ask_all(&mut client);
         vec![vec![client; self.silent.len()]]
     }
@@ -115,17 +115,17 @@ impl Model for Clients {
     fn actions(&self, state: &Vec<Client>, actions: &mut Vec<Action>) {
         for (number, client) in state.iter().enumerate() {
             for node in 0..self.nodes {
-                if client.asks & !client.releases & bit(node) != 0 {
+                if client.requested & !client.releasing & bit(node) != 0 {
                     actions.push(Action::Acquire(number, node));
                 }
-                if client.releases & bit(node) != 0 {
+                if client.releasing & bit(node) != 0 {
                     actions.push(Action::Release(number, node));
                 }
             }
             match client.stage {
-                Stage::Pausing { .. } => actions.push(Action::AskAgain(number)),
+                Stage::Pausing { .. } => actions.push(Action::Retry(number)),
                 Stage::Holding => actions.push(Action::Finish(number)),
-                Stage::Asking | Stage::Over => {}
+                Stage::Requesting | Stage::Over => {}
             }
         }
     }
@@ -135,28 +135,28 @@ impl Model for Clients {
         match action {
             Action::Acquire(number, node) => {
                 let is_free =
-                    last.iter().all(|other| (other.holds | other.releases) & bit(node) == 0);
+                    last.iter().all(|other| (other.held | other.releasing) & bit(node) == 0);
                 let client = &mut state[number];
-                client.asks &= !bit(node);
+                client.requested &= !bit(node);
                 if self.silent[number] & bit(node) == 0 {
-                    *(if is_free { &mut client.holds } else { &mut client.refused }) |= bit(node);
+                    *(if is_free { &mut client.held } else { &mut client.refused }) |= bit(node);
                 }
                 self.decide(number, client);
             }
-            Action::Release(number, node) => state[number].releases &= !bit(node),
-            Action::AskAgain(number) => {
+            Action::Release(number, node) => state[number].releasing &= !bit(node),
+            Action::Retry(number) => {
                 let client = &mut state[number];
                 match client.stage {
                     Stage::Pausing { only: Some(node) } => {
-                        client.asks = bit(node);
-                        (client.refused, client.stage) = (0, Stage::Asking);
+                        client.requested = bit(node);
+                        (client.refused, client.stage) = (0, Stage::Requesting);
                     }
                     _ => self.ask_all(client),
                 }
             }
             Action::Finish(number) => {
                 let client = &mut state[number];
-                client.releases |= std::mem::take(&mut client.holds);
+                client.releasing |= std::mem::take(&mut client.held);
                 client.stage = Stage::Over;
             }
         }

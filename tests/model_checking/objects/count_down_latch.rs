@@ -26,13 +26,13 @@ fn latch(plans: impl Into<Vec<Plan>>, count: Option<i64>) -> World {
 }
 
 #[test]
-fn a_count_that_is_asked_for_until_it_is_cancelled() {
+fn a_count_that_is_retried_until_it_is_cancelled() {
     let alone = latch([COUNTS], Some(2));
     holds(World { breaks: 1, ..alone }, &[Done, NotExecuted, Cancelled, ResultRepeated]);
 }
 
 #[test]
-fn a_count_on_an_open_latch_that_is_closed_anew() {
+fn a_count_on_an_open_latch_that_is_closed_again() {
     let world = World { times: &[0, 6], ..latch([COUNTS, CLOSES], None) };
     holds(world, &[Done, Nothing, ResultRepeated, Cancelled]);
 }

@@ -48,7 +48,7 @@ fn without_send_numbers_a_copy_of_a_poll_has_an_effect() {
 
 #[test]
 fn without_its_place_a_silent_waiter_is_overtaken() {
-    finds(World { off: Some(Rule::Seat), ..queue() }, properties::ORDER);
+    finds(World { off: Some(Rule::Arrival), ..queue() }, properties::ORDER);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_takeover_without_its_tombstone_leaves_a_hold() {
 
 #[test]
 fn a_takeover_without_the_place_loses_its_order() {
-    let world = World { off: Some(Rule::HandOverSeat), in_flight: 1, ..fair([STAYS, STAYS]) };
+    let world = World { off: Some(Rule::HandOverPlace), in_flight: 1, ..fair([STAYS, STAYS]) };
     finds(World { java_holds_for: Some(604), times: &[0, 601, 606], ..world }, properties::ORDER);
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) requests: u8,
 }
 
-/// What a client acquires and holds, or its idempotent call.
+/// The object that a client acquires and holds, or its idempotent call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Lock,
@@ -64,7 +64,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// What the client acquires.
+    /// The target of the acquisition.
     pub(crate) fn target(self) -> Target {
         let (name, publish) = (name(), Publish::Plain);
         match self {

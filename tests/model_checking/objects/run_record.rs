@@ -1,4 +1,4 @@
-//! What an observer has recorded of one run, as a part of its state.
+//! The record of one run by an observer of all scripts: a part of the model's state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -194,10 +194,10 @@ impl RunRecord {
         self.copy_had_effect |= run.is_stale() && run.before != run.after;
         if let Some(previous) = run.previous().filter(|_| (0..=2).contains(&run.code)) {
             let is_new = !self.queued.iter().any(|other| **other == *owner);
-            if let Some(seat) = self.queued.iter_mut().find(|other| ***other == *previous)
+            if let Some(place) = self.queued.iter_mut().find(|other| ***other == *previous)
                 && is_new
             {
-                *seat = owner.into();
+                *place = owner.into();
             }
             self.ended.insert(previous.into());
         }
@@ -246,8 +246,8 @@ impl RunRecord {
             let mut outlived = self.outlived.iter();
             outlived.any(|outlived| *outlived.reader == *run.owner() && token <= outlived.write)
         };
-        let tells = matches!((run.name, run.code), ("read_renew", 1) | ("read_acquire", 2));
-        tells && run.value.parse().is_ok_and(has_ended)
+        let returns_token = matches!((run.name, run.code), ("read_renew", 1) | ("read_acquire", 2));
+        returns_token && run.value.parse().is_ok_and(has_ended)
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) enum Stage {
     Finished(Outcome),
 }
 
-/// What the program knows of its remaining hold in Redis.
+/// The result of a client whose machines have ended: whether it may still hold something in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
     Busy,

@@ -1,4 +1,4 @@
-//! What Redis stores for each kind of object.
+//! Reads the holds that Redis stores for each kind of object.
 
 use std::borrow::Cow;
 

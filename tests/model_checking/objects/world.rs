@@ -59,9 +59,9 @@ pub(crate) struct World {
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
     /// rule C9).
     pub(crate) held_at_most: Option<Duration>,
-    /// What must hold in every state.
+    /// The properties that must hold in every state.
     pub(crate) properties: fn() -> Vec<Property<Self>>,
-    /// The properties that this model cannot violate, whatever the scripts do.
+    /// The properties that this model cannot violate, even without the rules of the scripts.
     pub(crate) vacuous: &'static [&'static str],
     /// The events that the search has reached: not a part of a state.
     pub(crate) reached: Arc<Reachability>,

@@ -32,7 +32,7 @@ pub(super) struct Snapshot {
     /// Until when each waiter of this library counts as alive; every poll sets it.
     beats: BTreeMap<String, i64>,
     /// The order in which this library's waiters have joined, by which an evicted one returns (F5).
-    seats: BTreeMap<String, i64>,
+    arrivals: BTreeMap<String, i64>,
     /// The channels with a subscriber.
     subscribed: Vec<String>,
 }
@@ -89,7 +89,7 @@ impl Snapshot {
             queue: model.list(JAVA.queue),
             timeouts: model.members(JAVA.timeouts),
             beats: model.members("el:{job}:beat"),
-            seats: model.members("el:{job}:seat"),
+            arrivals: model.members("el:{job}:seat"),
             subscribed: model.subscribers.channels().into(),
         }
     }
@@ -97,7 +97,7 @@ impl Snapshot {
     /// Whether a key of the lock contains this field.
     pub(super) fn names(&self, field: &str) -> bool {
         let queued = self.queue.iter().any(|other| other == field);
-        let sorted = [&self.timeouts, &self.beats, &self.seats];
+        let sorted = [&self.timeouts, &self.beats, &self.arrivals];
         queued
             || self.holders.iter().any(|holder| holder == field)
             || sorted.iter().any(|members| members.contains_key(field))
@@ -205,7 +205,7 @@ impl Checker {
     fn note_arrivals(&mut self, by: &By<'_>, before: &Snapshot, after: &Snapshot) {
         if let By::Try { field, previous: Some(previous), .. } = by
             && !before.names(field)
-            && before.seats.contains_key(*previous)
+            && before.arrivals.contains_key(*previous)
             && let Some(arrival) = self.arrivals.get(*previous).copied()
         {
             self.arrivals.insert((*field).to_owned(), arrival);
@@ -255,7 +255,7 @@ impl Checker {
         } else {
             0
         };
-        for other in before.seats.keys().filter(|other| *other != field && *other != previous) {
+        for other in before.arrivals.keys().filter(|other| *other != field && *other != previous) {
             let earlier = self.arrivals.get(other).is_some_and(|its| *its < arrival);
             let is_overtaken =
                 before.is_alive(other, now) && earlier && !self.owners.has_ended(other);
@@ -299,10 +299,10 @@ impl Checker {
             Some(_) => now,
             None => u64::MAX,
         };
-        let hears = before.subscribed.iter().any(|channel| channel.ends_with(field));
+        let has_listener = before.subscribed.iter().any(|channel| channel.ends_with(field));
         let passed = before.timeouts.get(field).is_none_or(|score| *score <= now.cast_signed());
-        let grace = if hears { LONG } else { SHORT };
-        now.saturating_sub(since) >= grace || !hears && passed
+        let grace = if has_listener { LONG } else { SHORT };
+        now.saturating_sub(since) >= grace || !has_listener && passed
     }
 
     /// Checks that queue and timeouts have the same members, each once, and that no key contains an

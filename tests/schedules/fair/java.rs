@@ -4,7 +4,7 @@ use super::super::runner::Check;
 use super::checker::By;
 use super::{Fair, JAVA, Timer};
 use test_support::script_model::ScriptModel;
-use test_support::script_model::java_fair::JavaAsks;
+use test_support::script_model::java_fair::JavaPoll;
 
 /// The lease of Redisson's renewed locks, in milliseconds. Holds here are shorter, so none is
 /// renewed.
@@ -88,7 +88,7 @@ impl Fair {
     /// Runs the acquisition. A thread that is refused parks until a message, the time that the
     /// script returned, or the end of its wait.
     fn try_java(&mut self, index: usize) -> Check {
-        let park = self.run_java(index, |model, asks| model.java_acquire(&JAVA, asks))?;
+        let park = self.run_java(index, |model, request| model.java_acquire(&JAVA, request))?;
         let (now, java) = (self.env.now, &mut self.java[index]);
         let left = java.wait.map(|wait| (java.began + wait).saturating_sub(now));
         match (park, left) {
@@ -118,14 +118,14 @@ impl Fair {
         let is_async = self.env.chance(self.settings.java_async);
         let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE);
         let less = i64::try_from(wait).unwrap();
-        self.run_java(index, |model, asks| model.java_gives_up(&JAVA, asks.holder, less))?;
+        self.run_java(index, |model, request| model.java_gives_up(&JAVA, request.holder, less))?;
         self.rest_java(index, Stage::Idle, 0..10_000);
         Ok(())
     }
 
     fn unlock_java(&mut self, index: usize) -> Check {
         let latch = format!("redisson_unlock_latch:{{job}}:{}", self.java[index].holder);
-        self.run_java(index, |model, asks| model.java_unlock(&JAVA, asks, &latch, 17_500))?;
+        self.run_java(index, |model, request| model.java_unlock(&JAVA, request, &latch, 17_500))?;
         self.rest_java(index, Stage::Idle, 0..10_000);
         Ok(())
     }
@@ -134,14 +134,14 @@ impl Fair {
     fn run_java<T>(
         &mut self,
         index: usize,
-        script: impl FnOnce(&mut ScriptModel, JavaAsks<'_>) -> T,
+        script: impl FnOnce(&mut ScriptModel, JavaPoll<'_>) -> T,
     ) -> Result<T, String> {
         let before = self.look();
         let Java { holder, ahead, wait, .. } = self.java[index].clone();
         let allowance = i64::try_from(wait.unwrap_or(ALLOWANCE)).unwrap();
         let (server, now) = (self.env.now, i64::try_from(self.env.now).unwrap() + ahead);
-        let asks = JavaAsks { holder: &holder, lease: LEASE, allowance, now, server };
-        let answer = script(&mut self.env.model, asks);
+        let request = JavaPoll { holder: &holder, lease: LEASE, allowance, now, server };
+        let answer = script(&mut self.env.model, request);
         self.check_script(&By::Java { holder: &holder }, &before)?;
         Ok(answer)
     }

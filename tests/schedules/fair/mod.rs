@@ -236,14 +236,14 @@ fn the_queue_needs_each_of_its_rules() {
     let (overtaken, ghost) = ("is overtaken", "has ended and is there");
     let rules = [
         (Rule::SendNumber, "a copy changes something"),
-        (Rule::Seat, overtaken),
+        (Rule::Arrival, overtaken),
         (Rule::Room, "Java evicts"),
         (Rule::Grace, "no way in"),
-        (Rule::Tell, "gets no message"),
+        (Rule::Notify, "gets no message"),
         (Rule::Tombstone, ghost),
         (Rule::GrantLatch, overtaken),
         (Rule::HandOverHold, ghost),
-        (Rule::HandOverSeat, overtaken),
+        (Rule::HandOverPlace, overtaken),
         (Rule::HandOverTombstone, ghost),
         (Rule::AbandonPrevious, ghost),
     ];

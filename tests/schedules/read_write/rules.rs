@@ -81,7 +81,7 @@ fn readers_with_a_token_each_would_fence_each_other() {
 }
 
 #[test]
-fn without_a_new_token_a_read_inside_is_as_old_as_the_write_around_it() {
+fn without_a_new_token_a_nested_read_has_the_token_of_its_write() {
     assert_rule_needed(rules::DOWNGRADE, &["has the token of a write that has ended"]);
 }
 

@@ -17,7 +17,7 @@ use test_support::redis::{DATABASES, Redis};
 /// Scripts, and the codes that each can reply.
 pub(crate) type Verdicts = [(&'static str, &'static [Code])];
 /// The codes that scripts have replied.
-pub(crate) type Heard = Vec<(&'static str, Code)>;
+pub(crate) type Replies = Vec<(&'static str, Code)>;
 
 /// The codes of an acquisition.
 pub(crate) const TAKEN: &[Code] = &[Done, AlreadyYours, No, Late, Gone, Lost, TokenRange];
@@ -39,11 +39,11 @@ const HOW_MANY: &str = "EDGELATCH_CALLS";
 
 /// Runs `act` on a Redis with random cases of `given`, concurrently, until each of `verdicts` has
 /// occurred and every script was called often enough. The Redis is subscribed to `channels`.
-pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
+pub(crate) fn run_all<S: Strategy<Value: Clone + 'static>>(
     verdicts: &Verdicts,
     channels: &[String],
     given: &S,
-    act: impl AsyncFn(&Redis, S::Value, &mut Heard) + 'static,
+    act: impl AsyncFn(&Redis, S::Value, &mut Replies) + 'static,
 ) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut redis = runtime.block_on(Redis::start());
@@ -60,11 +60,11 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
         let outcomes = runtime.block_on(side_by_side(&redis, &trees, &act));
         for (case, outcome) in trees.into_iter().zip(outcomes) {
             match outcome {
-                Ok(heard) => calls.count(&heard),
+                Ok(replies) => calls.count(&replies),
                 Err(error) => {
                     shrink(&mut runner, case, |given| {
                         let alone = redis.beside(0);
-                        runtime.block_on(act(&alone, given, &mut Heard::new()));
+                        runtime.block_on(act(&alone, given, &mut Replies::new()));
                     });
                     panic!("not when it is alone: {error}");
                 }
@@ -80,15 +80,15 @@ pub(crate) fn hear_all<S: Strategy<Value: Clone + 'static>>(
 async fn side_by_side<V: Clone + 'static>(
     redis: &Redis,
     cases: &[impl ValueTree<Value = V>],
-    act: &Rc<impl AsyncFn(&Redis, V, &mut Heard) + 'static>,
-) -> Vec<Result<Heard, JoinError>> {
+    act: &Rc<impl AsyncFn(&Redis, V, &mut Replies) + 'static>,
+) -> Vec<Result<Replies, JoinError>> {
     let tasks = LocalSet::new();
     let running = cases.iter().enumerate().map(|(database, case)| {
         let (redis, given, act) = (redis.beside(database), case.current(), act.clone());
         tasks.spawn_local(async move {
-            let mut heard = Heard::new();
-            act(&redis, given, &mut heard).await;
-            heard
+            let mut replies = Replies::new();
+            act(&redis, given, &mut replies).await;
+            replies
         })
     });
     let running = Vec::from_iter(running);
@@ -124,19 +124,19 @@ struct Calls {
 impl Calls {
     fn of(verdicts: &Verdicts) -> Self {
         let made = verdicts.iter().map(|(script, _)| (*script, 0)).collect();
-        let said = |(script, codes): &(&'static str, &'static [Code])| {
+        let is_expected = |(script, codes): &(&'static str, &'static [Code])| {
             let script = *script;
             codes.iter().map(move |code| (script, *code))
         };
         let least = variable(HOW_MANY).unwrap_or(CALLS);
-        Self { made, silent: verdicts.iter().flat_map(said).collect(), least }
+        Self { made, silent: verdicts.iter().flat_map(is_expected).collect(), least }
     }
 
-    fn count(&mut self, heard: &Heard) {
-        for (script, _) in heard {
+    fn count(&mut self, replies: &Replies) {
+        for (script, _) in replies {
             *self.made.entry(script).or_default() += 1;
         }
-        self.silent.retain(|verdict| !heard.contains(verdict));
+        self.silent.retain(|verdict| !replies.contains(verdict));
     }
 
     fn made(&self) -> u64 {

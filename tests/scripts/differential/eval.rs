@@ -8,7 +8,7 @@ use edgelatch_proto::protocol::script::Bound;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::coverage::hear_all;
+use super::coverage::run_all;
 use super::pair::Pair;
 use crate::scripts::eval::held::{count, targets};
 use test_support::calls::{Calls, UNBOUND, lease, owner, request, token};
@@ -58,17 +58,17 @@ const VERDICTS: &[Code] = &[
 #[test]
 fn random_scripts_under_leases_do_to_redis_what_they_do_to_the_model() {
     let steps = vec((step(), 0..3_usize), 1..30);
-    hear_all(
+    run_all(
         &[("eval", VERDICTS), ("cancel", &[Code::Done])],
         &[],
         &steps,
-        async |redis, steps, heard| {
+        async |redis, steps, replies| {
             let mut pair = Pair::new(redis).await;
             let mut grants = [1; 2];
             // One kind per run: a lock, several locks, or values of a group.
             let kind = [0, 1, 5][steps[0].1];
             for (step, _) in &steps {
-                heard.extend(take(&mut pair, step, &mut grants, kind).await);
+                replies.extend(take(&mut pair, step, &mut grants, kind).await);
             }
         },
     );

@@ -8,14 +8,14 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::sample::select;
 
-use super::coverage::{ONCE, TAKEN, TOLD, hear_all};
+use super::coverage::{ONCE, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::steps::fair_lock::{Java, OWNERS, Ours, Step, step};
-use crate::scripts::fair::fixtures::{Asks, Fair, JAVA};
+use crate::scripts::fair::fixtures::{Fair, JAVA, Poll};
 use test_support::calls::{numbered_owner, request};
 use test_support::redis::Redis;
 use test_support::script_model::Value;
-use test_support::script_model::java_fair::JavaAsks;
+use test_support::script_model::java_fair::JavaPoll;
 
 /// All codes of the scripts.
 const VERDICTS: [(&str, &[Code]); 5] = [
@@ -33,10 +33,10 @@ fn random_calls_do_to_redis_what_they_do_to_the_model() {
     let ours = (1..=OWNERS).map(|owner| Fair::new("job").channel(numbered_owner(owner)));
     let java = format!("redisson_lock__channel:{{job}}:{}", JAVA[0]);
     let channels = Vec::from_iter(ours.chain([java]));
-    hear_all(&VERDICTS, &channels, &calls, async |redis, (name, steps), heard| {
+    run_all(&VERDICTS, &channels, &calls, async |redis, (name, steps), replies| {
         let mut world = World::new(redis, name).await;
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }
@@ -83,7 +83,7 @@ impl<'a> World<'a> {
     fn make(&self, lock: &Fair, what: &Ours, bound: Bound) -> ScriptCall {
         match *what {
             Ours::Acquire { owner, number, last, lease, previous } => {
-                lock.acquire(Asks { owner, number, last, lease_ms: lease, bound, previous })
+                lock.acquire(Poll { owner, number, last, lease_ms: lease, bound, previous })
             }
             Ours::Release { owner, previous } => lock.abandon(owner, bound, previous),
             Ours::Renew { newest, owner, lease } => {
@@ -110,12 +110,12 @@ impl<'a> World<'a> {
         let (redis, keys, holder) = (self.pair.redis, self.lock.java(), JAVA[holder]);
         let server = redis.now_ms().await;
         let now = i64::try_from(server).unwrap() + ahead;
-        let asks = JavaAsks { holder, lease: 30_000, allowance: 300_000, now, server };
+        let poll = JavaPoll { holder, lease: 30_000, allowance: 300_000, now, server };
         let (lock, model) = (keys.model(), &mut self.pair.model);
         match *what {
             Java::Acquire { allowance } => {
                 let real = keys.acquire(redis, holder, allowance, now).await;
-                let model = model.java_acquire(&lock, JavaAsks { allowance, ..asks });
+                let model = model.java_acquire(&lock, JavaPoll { allowance, ..poll });
                 let (real, model) = (real.map(|ms| ms.max(-1)), model.map(|ms| ms.max(-1)));
                 assert_eq!(real.is_some(), model.is_some(), "{what:?}");
                 assert!(
@@ -125,12 +125,12 @@ impl<'a> World<'a> {
             }
             Java::Once => {
                 let real = keys.once(redis, holder, now).await;
-                assert_eq!(real, model.java_once(&lock, asks));
+                assert_eq!(real, model.java_once(&lock, poll));
             }
             Java::Unlock { id } => {
                 let (id, life) = (id.to_string(), 17_500);
                 let real = keys.unlock(redis, holder, now, &id).await;
-                assert_eq!(real, model.java_unlock(&lock, asks, &keys.latch(&id), life));
+                assert_eq!(real, model.java_unlock(&lock, poll, &keys.latch(&id), life));
             }
             Java::GiveUp { less } => {
                 keys.give_up(redis, holder, less).await;
@@ -138,7 +138,7 @@ impl<'a> World<'a> {
             }
             Java::ForceUnlock => {
                 let real = keys.force_unlock(redis, now).await;
-                assert_eq!(real, model.java_force_unlock(&lock, asks));
+                assert_eq!(real, model.java_force_unlock(&lock, poll));
             }
         }
         self.pair.took(server, &format!("{what:?}")).await;
@@ -147,12 +147,12 @@ impl<'a> World<'a> {
     async fn age(&mut self, ms: u64) {
         // A key may expire in this very moment: Redis decides whether it has.
         let gone = self.lock.age(self.pair.redis, ms).await;
-        let (seats, watch) = (self.lock.seats(), self.lock.watch());
+        let (arrivals, watch) = (self.lock.arrivals(), self.lock.watch());
         let less = i64::try_from(ms).unwrap();
         for (key, entry) in self.pair.model.dump(0) {
             let value = match entry.value {
                 Value::Sorted(members) => {
-                    let less = if key == seats { less * 1000 } else { less };
+                    let less = if key == arrivals { less * 1000 } else { less };
                     let older = members.into_iter().map(|(member, score)| (member, score - less));
                     Value::Sorted(older.collect())
                 }
@@ -170,8 +170,8 @@ impl<'a> World<'a> {
 fn older_watch(text: &str, less: i64) -> String {
     let mut words = text.splitn(3, ' ');
     let mut number = || (words.next().unwrap().parse::<i64>().unwrap() - less).max(0);
-    let (since, told) = (number(), number());
-    format!("{since} {told} {}", words.next().unwrap())
+    let (since, sent) = (number(), number());
+    format!("{since} {sent} {}", words.next().unwrap())
 }
 
 /// Equal, except for times relative to a clock: those of the poll and of the waiters.

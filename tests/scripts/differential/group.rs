@@ -9,7 +9,7 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
+use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::steps::Aloud;
 use crate::scripts::group::fixtures::{GROUP, Java, PAD, field, values_of};
@@ -103,11 +103,11 @@ fn step() -> impl Strategy<Value = Step> {
 fn random_calls_about_values_do_to_redis_what_they_do_to_the_model() {
     let channel = "redisson_lock__channel:{students}".to_owned();
     let given = (Aloud::any(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &[channel], &given, async |redis, (aloud, steps), heard| {
+    run_all(&VERDICTS, &[channel], &given, async |redis, (aloud, steps), replies| {
         let pair = Pair::new(redis).await;
         let mut world = World { pair, aloud, tokens: BTreeMap::new(), unlocks: 0 };
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }
@@ -185,24 +185,26 @@ impl World<'_> {
     /// Runs Redisson's script and its model; both must return the same.
     async fn java(&mut self, java: Java<'_>, act: u8, values: &[&str], lease: u64) {
         self.unlocks += 1;
-        let said = match act {
+        let reply = match act {
             0 | 1 => java.acquires(values, lease).await,
             2 => java.renews(values, lease).await,
             _ => java.unlocks(values, self.unlocks).await,
         };
         let fields: Vec<String> = values.iter().map(|value| field(value)).collect();
         let run =
-            JavaGroup { group: GROUP, holder: java.holder, clock: said.clock, fields: &fields };
-        let (model, now) = (&mut self.pair.model, said.server);
+            JavaGroup { group: GROUP, holder: java.holder, clock: reply.clock, fields: &fields };
+        let (model, now) = (&mut self.pair.model, reply.server);
         match act {
             0 | 1 => {
                 let left = model.java_group_acquire(&run, lease, now);
-                assert_eq!(left.map(u64::cast_signed), said.number);
+                assert_eq!(left.map(u64::cast_signed), reply.number);
             }
-            2 => assert_eq!(Some(i64::from(model.java_group_renew(&run, lease, now))), said.number),
+            2 => {
+                assert_eq!(Some(i64::from(model.java_group_renew(&run, lease, now))), reply.number)
+            }
             _ => {
                 let whole = model.java_group_unlock(&run, 60_000, now);
-                assert_eq!(whole.map(i64::from), said.number);
+                assert_eq!(whole.map(i64::from), reply.number);
                 if let Some(whole) = whole {
                     let latch = format!("redisson_unlock_latch:{{{GROUP}}}:{:032x}", self.unlocks);
                     let verdict = Stored::Text(i64::from(whole).to_string());

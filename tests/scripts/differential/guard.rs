@@ -9,7 +9,7 @@ use edgelatch_proto::timing::{GuardMemory, LifeTime};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::coverage::hear_all;
+use super::coverage::run_all;
 use super::pair::Pair;
 use crate::scripts::guard::writes::{KEY, guard, minutes, stamp};
 use test_support::calls::request;
@@ -73,13 +73,13 @@ fn step() -> impl Strategy<Value = Step> {
 #[test]
 fn random_writes_do_to_redis_what_they_do_to_the_model() {
     let verdicts = [("guard_write", WRITTEN), ("guard_newest", &[Code::Done])];
-    hear_all(&verdicts, &[], &vec(step(), 1..30), async |redis, steps, heard| {
+    run_all(&verdicts, &[], &vec(step(), 1..30), async |redis, steps, replies| {
         let mut pair = Pair::new(redis).await;
         pair.says_the_same = close;
         // One base for all steps, so that they meet each other's tokens.
         let base = redis.now_ms().await;
         for step in &steps {
-            heard.extend(take(&mut pair, step, base).await);
+            replies.extend(take(&mut pair, step, base).await);
         }
     });
 }

@@ -6,7 +6,7 @@ use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::collection::vec;
 
-use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
+use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::steps::lock::{Step, step};
 use super::steps::{Aloud, LOCKS, TOKEN_KEYS};
@@ -29,10 +29,10 @@ const VERDICTS: [(&str, &[Code]); 6] = [
 fn random_calls_do_to_redis_what_they_do_to_the_model() {
     let channels = ["redisson_lock__channel:{job}".to_owned()];
     let given = (Aloud::any(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+    run_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), replies| {
         let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }

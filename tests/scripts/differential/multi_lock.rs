@@ -9,10 +9,10 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::coverage::{RENEWED, TAKEN, TOLD, hear_all};
+use super::coverage::{RENEWED, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::steps::Aloud;
-use crate::scripts::multi_lock::{locks_that_say, token_key};
+use crate::scripts::multi_lock::{locks_that_publish, token_key};
 use test_support::calls::{lease, owner, request, token};
 use test_support::script_model::Value;
 
@@ -87,10 +87,10 @@ fn step() -> impl Strategy<Value = Step> {
 fn random_calls_about_several_locks_do_to_redis_what_they_do_to_the_model() {
     let channels = ["a", "fc"].map(|name| format!("redisson_lock__channel:{{{name}}}"));
     let given = (Aloud::any(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+    run_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), replies| {
         let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }
@@ -137,7 +137,7 @@ impl World<'_> {
         };
         let not_after = limit.map(|ms| now.saturating_add_signed(ms));
         let bound = Bound { not_after, keep: Duration::from_millis(*keep) };
-        let calls = locks_that_say(SETS[*set], self.aloud.publish);
+        let calls = locks_that_publish(SETS[*set], self.aloud.publish);
         let (who_asks, id) = (owner(*who), request(1));
         match script {
             0 => calls.acquire_aloud(id, bound, &who_asks, lease(*ms), *last, self.aloud.grants),

@@ -89,13 +89,13 @@ impl<'a> Pair<'a> {
                 _ => assert_eq!(real, model, "{what}: element {place}"),
             }
         }
-        assert_eq!(published, self.heard(), "{what}: published");
+        assert_eq!(published, self.received(), "{what}: published");
         self.compare(&keys, ended, what);
         Ok(reply)
     }
 
     /// The model's published messages that have a receiver.
-    fn heard(&mut self) -> Vec<Message> {
+    fn received(&mut self) -> Vec<Message> {
         let mut messages = mem::take(&mut self.model.published);
         messages.retain(|message| {
             self.model.subscribers.has_receiver_for(&message.channel, message.sharded)

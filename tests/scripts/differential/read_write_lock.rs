@@ -9,7 +9,7 @@ use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::collection::vec;
 
-use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
+use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::steps::read_write_lock::{Call, HOLDERS, Java, Side, Step, WANT_KEYS, step};
 use super::steps::{Aloud, LOCKS, TOKEN_KEYS};
@@ -34,10 +34,10 @@ const VERDICTS: [(&str, &[Code]); 8] = [
 #[test]
 fn random_calls_on_both_sides_do_to_redis_what_they_do_to_the_model() {
     let given = (Aloud::any(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &[channel(LOCKS[0])], &given, async |redis, (aloud, steps), heard| {
+    run_all(&VERDICTS, &[channel(LOCKS[0])], &given, async |redis, (aloud, steps), replies| {
         let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }
@@ -177,8 +177,8 @@ impl World<'_> {
                 ("rw_force_unlock", vec![lock.into(), channel], args)
             }
         };
-        let (said, now) = peer.run(script, &keys, &args).await;
-        self.java_on_the_model(lock, holder, act, said, now);
+        let (reply, now) = peer.run(script, &keys, &args).await;
+        self.java_on_the_model(lock, holder, act, reply, now);
     }
 
     fn java_on_the_model(
@@ -186,7 +186,7 @@ impl World<'_> {
         lock: &str,
         holder: &str,
         act: &Java,
-        said: Option<i64>,
+        reply: Option<i64>,
         now: u64,
     ) {
         let prefix = timeouts(lock);
@@ -194,23 +194,23 @@ impl World<'_> {
         let model = &mut self.pair.model;
         let latch = |id: &u64| unlock_latch(lock, *id);
         let alike = match act {
-            Java::Read { lease } => model.java_read_acquire(&run, *lease, now) == said.is_none(),
+            Java::Read { lease } => model.java_read_acquire(&run, *lease, now) == reply.is_none(),
             Java::EndRead { id } => {
-                model.java_read_unlock(&run, (&latch(id), UNLOCK_LATCH_MS), now) == said
+                model.java_read_unlock(&run, (&latch(id), UNLOCK_LATCH_MS), now) == reply
             }
-            Java::Write { lease } => model.java_write_acquire(&run, *lease, now) == said.is_none(),
+            Java::Write { lease } => model.java_write_acquire(&run, *lease, now) == reply.is_none(),
             Java::EndWrite { id } => {
                 let latch = (&*latch(id), UNLOCK_LATCH_MS);
-                model.java_write_unlock(&run, 60_000, latch, now) == said
+                model.java_write_unlock(&run, 60_000, latch, now) == reply
             }
             // These two return a list; the comparison of the keys covers it.
-            Java::RenewRead => model.java_read_renew(&run, 60_000, now) || said.is_none(),
-            Java::RenewWrite => model.java_write_renew(&run, 60_000, now) || said.is_none(),
+            Java::RenewRead => model.java_read_renew(&run, 60_000, now) || reply.is_none(),
+            Java::RenewWrite => model.java_write_renew(&run, 60_000, now) || reply.is_none(),
             Java::Force { side } => {
                 let side = if *side == Side::Read { "read" } else { "write" };
-                model.java_rw_force_unlock(lock, side, now) == (said == Some(1))
+                model.java_rw_force_unlock(lock, side, now) == (reply == Some(1))
             }
         };
-        assert!(alike, "{act:?}: Redis said {said:?}");
+        assert!(alike, "{act:?}: Redis said {reply:?}");
     }
 }

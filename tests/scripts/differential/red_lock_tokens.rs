@@ -7,7 +7,7 @@ use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::coverage::hear_all;
+use super::coverage::run_all;
 use super::pair::Pair;
 use super::steps::Aloud;
 use crate::scripts::red_lock_tokens::{TOKEN_KEY, acquire_for, raise_for};
@@ -69,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn random_votes_do_to_a_node_what_they_do_to_the_model() {
     let channel = "redisson_lock__channel:{job}".to_owned();
     let given = (any::<bool>(), Aloud::any(), vec(step(), 1..40));
-    hear_all(&VERDICTS, &[channel], &given, async |redis, (fenced, aloud, steps), heard| {
+    run_all(&VERDICTS, &[channel], &given, async |redis, (fenced, aloud, steps), replies| {
         let member = Member { name: LockName::parse("job").unwrap(), fenced };
         let node = LockCalls::of_several(member, Vec::new(), aloud.publish);
         let mut votes = Votes {
@@ -79,7 +79,7 @@ fn random_votes_do_to_a_node_what_they_do_to_the_model() {
             grants: [NEVER; 3],
         };
         for step in &steps {
-            heard.extend(votes.take(step).await);
+            replies.extend(votes.take(step).await);
         }
     });
 }

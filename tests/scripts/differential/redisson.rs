@@ -21,20 +21,20 @@ type Does = (&'static str, Vec<String>, Option<i64>);
 /// Runs a step on the model at this time of Redis.
 pub(super) fn does(model: &mut ScriptModel, step: Java, server: u64) -> Does {
     let args = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect();
-    let told = |n: i64| vec![n.to_string(), "PUBLISH".into()];
+    let args_of = |n: i64| vec![n.to_string(), "PUBLISH".into()];
     match step {
         Java::Take(n) => {
             ("semaphore_acquire", vec![n.to_string()], number(model.java_takes(SEM, n)))
         }
         Java::Give(n) => {
             model.java_gives(SEM, n);
-            ("semaphore_release", told(n), None)
+            ("semaphore_release", args_of(n), None)
         }
         Java::Drain => ("semaphore_drain", vec![], Some(model.java_drains(SEM))),
-        Java::Begin(n) => ("semaphore_set", told(n), number(model.java_begins(SEM, n))),
+        Java::Begin(n) => ("semaphore_set", args_of(n), number(model.java_begins(SEM, n))),
         Java::Add(n) => {
             model.java_adds(SEM, n);
-            ("semaphore_add", told(n), None)
+            ("semaphore_add", args_of(n), None)
         }
         Java::SetCount(n) => {
             let set = args(&["1", &n.to_string(), "PUBLISH"]);
@@ -117,8 +117,8 @@ pub(super) fn keys(script: &str) -> Vec<String> {
 }
 
 /// A number, also as text or after a colon; `OK` is [`TAKEN`].
-pub(super) fn integer(said: &Raw) -> Option<i64> {
-    let text = match said {
+pub(super) fn integer(raw: &Raw) -> Option<i64> {
+    let text = match raw {
         Raw::Int(number) => return Some(*number),
         Raw::Nil => return None,
         Raw::Okay => return Some(TAKEN),

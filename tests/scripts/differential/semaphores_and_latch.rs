@@ -13,14 +13,14 @@ use edgelatch_proto::timing::{LeaseTime, LifeTime};
 use proptest::collection::vec;
 use redis::Value as Raw;
 
-use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, hear_all};
+use super::coverage::{ONCE, RENEWED, TAKEN, TOLD, run_all};
 use super::pair::Pair;
 use super::redisson::{SETS, does, integer, keys};
 use super::steps::Aloud;
 use super::steps::semaphores_and_latch::{GATE, Java, Kind, NAMES, PERM, SEM, Step, Verb, step};
 use crate::scripts::semaphores_and_latch::vector_runner::java;
 use crate::scripts::semaphores_and_latch::{
-    batch, held, id, latch, latch_that_says, permits_that_say, semaphore_that_says,
+    batch, held, id, latch, latch_that_publishes, permits_that_publish, semaphore_that_publishes,
 };
 use test_support::calls::{Calls, lease, owner, request, token};
 use test_support::script_model::Value;
@@ -50,26 +50,26 @@ fn random_calls_do_to_what_is_counted_what_they_do_to_the_model() {
     let channels = ["redisson_sc:{sem}", "redisson_countdownlatch__channel__{gate}"];
     let channels = channels.map(ToOwned::to_owned);
     let given = (Aloud::any(), vec(step(changes(1, Publish::Plain).len()), 1..50));
-    hear_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), heard| {
+    run_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), replies| {
         let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
         world.begin().await;
         for step in &steps {
-            heard.extend(world.take(step).await);
+            replies.extend(world.take(step).await);
         }
     });
 }
 
 fn target(kind: Kind, publish: Publish) -> Calls {
     match kind {
-        Kind::Semaphore => held(&semaphore_that_says(SEM, 2, publish)),
-        Kind::Permits => batch(&permits_that_say(PERM, 2, SKEW, publish)),
+        Kind::Semaphore => held(&semaphore_that_publishes(SEM, 2, publish)),
+        Kind::Permits => batch(&permits_that_publish(PERM, 2, SKEW, publish)),
     }
 }
 
 /// All idempotent calls with this number.
 fn changes(number: u32, publish: Publish) -> Vec<IdempotentCall> {
-    let (s, l) = (semaphore_that_says(SEM, 2, publish), latch_that_says(GATE, publish));
-    let p = permits_that_say(PERM, 2, SKEW, publish);
+    let (s, l) = (semaphore_that_publishes(SEM, 2, publish), latch_that_publishes(GATE, publish));
+    let p = permits_that_publish(PERM, 2, SKEW, publish);
     let total = PermitTotal::new(number).unwrap();
     let some = i32::try_from(number).unwrap();
     let who = u8::try_from(number.min(3)).unwrap();
@@ -213,8 +213,8 @@ impl World<'_> {
         let before = self.pair.redis.now_ms().await;
         self.pair.model.expire(before);
         let (script, args, answer) = does(&mut self.pair.model, step, before);
-        let said = java(self.pair.redis, script, &keys(script), &args).await;
-        assert_eq!(integer(&said), answer, "{what}: {said:?}");
+        let reply = java(self.pair.redis, script, &keys(script), &args).await;
+        assert_eq!(integer(&reply), answer, "{what}: {reply:?}");
         self.pair.took(before, what).await;
     }
 }

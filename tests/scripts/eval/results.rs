@@ -64,16 +64,16 @@ async fn a_script_sees_its_own_keys_and_arguments_and_nothing_of_ours() {
     let seen = held.result("return {KEYS,ARGV,#KEYS,#ARGV}").await;
     assert_eq!(seen, json!([["{job}:a", "{job}:b"], ["x", "é"], 2, 2]));
     for name in ["now", "out", "rid", "bound", "json", "note", "window", "record", "t"] {
-        let said = held.failure(&format!("return {name}")).await;
-        assert!(said.contains("nonexistent global variable"), "{name}: {said}");
-        let said = held.failure(&format!("{name}=1")).await;
-        assert!(said.contains("readonly") || said.contains("global"), "{name}: {said}");
+        let failure = held.failure(&format!("return {name}")).await;
+        assert!(failure.contains("nonexistent global variable"), "{name}: {failure}");
+        let failure = held.failure(&format!("{name}=1")).await;
+        assert!(failure.contains("readonly") || failure.contains("global"), "{name}: {failure}");
     }
     assert_eq!(held.result("KEYS,ARGV=nil,nil local out,now=1,2 return out+now").await, json!(3));
 }
 
 #[tokio::test]
-async fn results_of_all_kinds_are_told_in_json() {
+async fn results_of_all_types_are_returned_as_json() {
     let mut held = Held::start().await;
     for (script, wanted) in [
         ("local nothing", json!(null)),
@@ -105,7 +105,7 @@ async fn results_of_all_kinds_are_told_in_json() {
 #[tokio::test]
 async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
     let mut held = Held::start().await;
-    for (script, said) in [
+    for (script, failure) in [
         ("error('mine')", "mine"),
         ("error({err='CODE and more'})", "CODE and more"),
         ("error()", "nil"),
@@ -124,7 +124,7 @@ async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
         ("error('\\1\\200'..string.rep('y',5000),0)", "??yyyy"),
     ] {
         let text = held.failure(script).await;
-        assert!(text.contains(said), "{script}: {text}");
+        assert!(text.contains(failure), "{script}: {text}");
         assert!(text.len() <= 1_000 && text.is_ascii());
     }
     // The script's effects before its failure stay, and are not repeated.
@@ -145,7 +145,7 @@ async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
 }
 
 #[tokio::test]
-async fn a_copy_that_finds_only_the_first_record_cannot_tell() {
+async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
     let held = Held::start().await;
     let own = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();

@@ -3,7 +3,7 @@
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 
-use super::fixtures::{Fair, JAVA, asks, field_of};
+use super::fixtures::{Fair, JAVA, field_of, nth_poll};
 use test_support::calls::{bound, request};
 use test_support::redis::{Redis, rights, run_on};
 
@@ -47,9 +47,9 @@ const COMMANDS: [&str; 32] = [
 async fn calls(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     vec![
-        lock.acquire(asks(1, 1)),
-        lock.acquire(asks(1, 1).at_last()),
-        lock.acquire(asks(1, 1).after(9)),
+        lock.acquire(nth_poll(1, 1)),
+        lock.acquire(nth_poll(1, 1).at_last()),
+        lock.acquire(nth_poll(1, 1).after(9)),
         lock.release(1),
         lock.force_release().call(request(1), within),
     ]
@@ -88,8 +88,8 @@ async fn a_token_that_cannot_rise_grants_nothing() {
     let key = lock.key("redisson_lock_token");
     for last in ["9007199254740991", "1e300", "garbage"] {
         redis.ask::<String>(&["SET", &key, last]).await;
-        for asks in [asks(1, 1), asks(2, 1).at_last()] {
-            assert_eq!(redis.run(&lock.acquire(asks)).await.code, Code::TokenRange, "{last}");
+        for poll in [nth_poll(1, 1), nth_poll(2, 1).at_last()] {
+            assert_eq!(redis.run(&lock.acquire(poll)).await.code, Code::TokenRange, "{last}");
         }
         assert!(redis.dump().await.keys().eq([&key]), "{last}");
     }
@@ -116,7 +116,7 @@ async fn a_user_needs_the_documented_commands_and_keys_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_one_command_never_leaves_a_hold_or_a_key_of_ours_without_an_end() {
+async fn a_user_without_one_command_never_leaves_a_hold_or_a_key_of_ours_without_an_expiry() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         redis.ask::<String>(&["FLUSHALL"]).await;
@@ -140,25 +140,25 @@ async fn conversation(redis: &Redis, lock: &Fair) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     let force = lock.force_release();
     vec![
-        lock.acquire(asks(1, 1)),
-        lock.acquire(asks(2, 1)),
-        lock.acquire(asks(3, 1)),
-        lock.acquire(asks(4, 1).after(2)),
-        lock.acquire(asks(5, 1).at_last()),
+        lock.acquire(nth_poll(1, 1)),
+        lock.acquire(nth_poll(2, 1)),
+        lock.acquire(nth_poll(3, 1)),
+        lock.acquire(nth_poll(4, 1).after(2)),
+        lock.acquire(nth_poll(5, 1).at_last()),
         lock.inspect_queue(Some(4)),
         lock.inspect(Some(1)),
         lock.release(1),
-        lock.acquire(asks(3, 2)),
-        lock.acquire(asks(4, 2)),
+        lock.acquire(nth_poll(3, 2)),
+        lock.acquire(nth_poll(4, 2)),
         force.call(request(2), within),
         lock.abandon(6, within, Some(7)),
-        lock.acquire(asks(3, 3)),
+        lock.acquire(nth_poll(3, 3)),
         lock.release(3),
     ]
 }
 
 #[tokio::test]
-async fn the_next_is_told_on_its_own_channel_in_the_way_that_was_asked_for() {
+async fn the_next_waiter_is_notified_on_its_own_channel_in_the_requested_way() {
     let mut redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
@@ -166,15 +166,15 @@ async fn the_next_is_told_on_its_own_channel_in_the_way_that_was_asked_for() {
         for name in ["job", "x{a}b"] {
             redis.ask::<String>(&["FLUSHALL"]).await;
             let lock = Fair::announced(name, publish);
-            redis.run(&lock.acquire(asks(1, 1))).await;
-            redis.run(&lock.acquire(asks(2, 1))).await;
+            redis.run(&lock.acquire(nth_poll(1, 1))).await;
+            redis.run(&lock.acquire(nth_poll(2, 1))).await;
             let now = i64::try_from(redis.now_ms().await).unwrap();
             lock.java().acquire(&redis, JAVA[0], 300_000, now).await;
             redis.published().await;
             redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
             redis.run(&lock.release(1)).await;
-            let told = (redis.ran("publish").await, redis.ran("spublish").await);
-            assert_eq!(told, (plain, sharded));
+            let publications = (redis.ran("publish").await, redis.ran("spublish").await);
+            assert_eq!(publications, (plain, sharded));
             let channel = lock.key("redisson_lock__channel") + ":" + &field_of(2);
             assert_eq!(channel, lock.channel(test_support::calls::numbered_owner(2)));
             assert_eq!(redis.published().await, vec![(channel, "0".to_owned()); plain]);

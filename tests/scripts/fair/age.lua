@@ -1,6 +1,6 @@
--- Lets time pass for a fair lock: makes everything that is stored older.
+-- Lets time pass for a fair lock: ages all stored times.
 --
--- KEYS  1 seats, 2 watch
+-- KEYS  1 arrivals, 2 watch
 -- ARGV  1 by how much in ms
 -- Reply the keys that this removes: all whose expiry is not after now
 local ms = tonumber(ARGV[1])
@@ -12,9 +12,9 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
       redis.call('ZINCRBY', key, string.format('%.0f', -less), member)
     end
   elseif key == KEYS[2] then
-    local since, told, rest = redis.call('GET', key):match('^(%d+) (%d+) (.*)$')
-    since, told = math.max(0, since - ms), math.max(0, told - ms)
-    redis.call('SET', key, since .. ' ' .. told .. ' ' .. rest, 'KEEPTTL')
+    local since, sent, rest = redis.call('GET', key):match('^(%d+) (%d+) (.*)$')
+    since, sent = math.max(0, since - ms), math.max(0, sent - ms)
+    redis.call('SET', key, since .. ' ' .. sent .. ' ' .. rest, 'KEEPTTL')
   end
   local ends = redis.call('PEXPIRETIME', key)
   if ends >= 0 then redis.call('PEXPIREAT', key, ends - ms) end

@@ -3,7 +3,7 @@
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Publish;
 
-use super::fixtures::{Fair, JAVA, JavaKeys, asks, field_of};
+use super::fixtures::{Fair, JAVA, JavaKeys, field_of, nth_poll};
 use test_support::calls::bound;
 use test_support::redis::{Content, Redis};
 
@@ -29,7 +29,7 @@ impl Bench {
     }
 
     async fn ours(&self, owner: u32, number: u32) -> Reply {
-        self.redis.run(&self.lock.acquire(asks(owner, number))).await
+        self.redis.run(&self.lock.acquire(nth_poll(owner, number))).await
     }
 
     /// Redisson's holder of this number acquires the lock or joins the queue, with this allowance
@@ -67,10 +67,10 @@ impl Bench {
     }
 
     /// The waiters on whose channels a message was published since the last call.
-    async fn told(&mut self) -> Vec<String> {
+    async fn notified(&mut self) -> Vec<String> {
         let prefix = self.lock.key("redisson_lock__channel") + ":";
-        let said = self.redis.published().await;
-        said.into_iter().map(|(to, _)| to.strip_prefix(&prefix).unwrap().to_owned()).collect()
+        let published = self.redis.published().await;
+        published.into_iter().map(|(to, _)| to.strip_prefix(&prefix).unwrap().to_owned()).collect()
     }
 }
 
@@ -97,15 +97,15 @@ async fn a_queue_of_both_is_served_in_the_order_of_arrival() {
     bench.unlocks(0, "a").await;
     assert!(bench.takes(1, 300_000).await);
     assert_eq!(bench.ahead(&field_of(1)).await, 60);
-    bench.told().await;
+    bench.notified().await;
     bench.unlocks(1, "b").await;
-    assert_eq!(bench.told().await, [field_of(1)]);
+    assert_eq!(bench.notified().await, [field_of(1)]);
     assert_eq!(bench.ours(1, 2).await.code, Code::Done);
     assert_eq!(bench.release(1).await, Code::Done);
-    assert_eq!(bench.told().await, [JAVA[2]]);
+    assert_eq!(bench.notified().await, [JAVA[2]]);
     assert!(bench.takes(2, 300_000).await);
     bench.unlocks(2, "c").await;
-    assert_eq!(bench.told().await, [field_of(2)]);
+    assert_eq!(bench.notified().await, [field_of(2)]);
     assert_eq!(bench.ours(2, 2).await.code, Code::Done);
 }
 
@@ -123,7 +123,7 @@ async fn an_asynchronous_waiter_of_redisson_that_gives_up_evicts_none_of_ours() 
 
 /// S90.
 #[tokio::test]
-async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
+async fn a_dead_head_of_ours_delays_the_next_waiters_by_its_life() {
     let mut bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -134,15 +134,15 @@ async fn a_dead_head_of_ours_costs_those_behind_it_its_life() {
     assert_eq!(place(&bench.ours(2, 2).await), (Code::No, 1));
     bench.age(5_000).await;
     assert_eq!(bench.ours(2, 3).await.code, Code::Done);
-    bench.told().await;
+    bench.notified().await;
     assert_eq!(bench.release(2).await, Code::Done);
-    assert_eq!(bench.told().await, [JAVA[1]]);
+    assert_eq!(bench.notified().await, [JAVA[1]]);
     assert!(bench.takes(1, 300_000).await);
 }
 
 /// S90.
 #[tokio::test]
-async fn a_dead_head_of_ours_costs_redisson_s_life_and_skew() {
+async fn a_dead_head_of_ours_delays_redisson_s_waiters_by_life_and_skew() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
@@ -179,10 +179,10 @@ async fn a_head_of_redisson_s_that_listens_keeps_its_place_although_it_is_slow()
     bench.takes(1, 300_000).await;
     bench.ours(1, 1).await;
     bench.unlocks(0, "a").await;
-    bench.told().await;
+    bench.notified().await;
     for number in 2..22 {
         assert_eq!(place(&bench.ours(1, number).await), (Code::No, 1));
-        assert_eq!(bench.told().await, [JAVA[1]]);
+        assert_eq!(bench.notified().await, [JAVA[1]]);
         bench.age(1_200).await;
     }
     assert!(bench.takes(1, 300_000).await);
@@ -212,37 +212,37 @@ async fn a_waiter_evicted_by_a_fast_clock_returns_to_its_place() {
     bench.java.acquire(&bench.redis, JAVA[1], 300_000, fast).await;
     assert_eq!(bench.queue().await, [JAVA[1]]);
     assert!(bench.ours(2, 2).await.value.starts_with("0,"));
-    assert!(bench.ours(1, 2).await.value.ends_with(",1"), "its seat is restored");
+    assert!(bench.ours(1, 2).await.value.ends_with(",1"), "its place is restored");
     assert_eq!(bench.queue().await, [&field_of(1), &field_of(2), JAVA[1]]);
     bench.unlocks(0, "a").await;
     assert_eq!(bench.ours(1, 3).await.code, Code::Done);
 }
 
 #[tokio::test]
-async fn a_head_that_leaves_a_free_lock_has_the_next_one_told() {
+async fn a_head_that_leaves_a_free_lock_notifies_the_next_one() {
     let mut bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.ours(1, 1).await;
     bench.takes(1, 300_000).await;
     bench.unlocks(0, "a").await;
-    bench.told().await;
+    bench.notified().await;
     assert_eq!(bench.release(1).await, Code::No);
-    assert_eq!(bench.told().await, [JAVA[1]]);
+    assert_eq!(bench.notified().await, [JAVA[1]]);
     assert_eq!(bench.ours(1, 2).await.code, Code::Gone);
     assert_eq!(bench.queue().await, [JAVA[1]]);
 }
 
 #[tokio::test]
-async fn a_forced_release_frees_the_lock_once_and_tells_the_head() {
+async fn a_forced_release_frees_the_lock_once_and_notifies_the_head() {
     let mut bench = Bench::new().await;
     let grant: u64 = bench.ours(1, 1).await.value.parse().unwrap();
     bench.takes(1, 300_000).await;
-    bench.told().await;
+    bench.notified().await;
     let within = bound(bench.redis.now_ms().await + 60_000, 90_000);
     let force = bench.lock.force_release();
     let call = force.call(test_support::calls::request(5), within);
     assert_eq!(bench.redis.run(&call).await.code, Code::Done);
-    assert_eq!(bench.told().await, [JAVA[1]]);
+    assert_eq!(bench.notified().await, [JAVA[1]]);
     assert!(bench.takes(1, 300_000).await);
     assert_eq!(bench.redis.run(&call).await.code, Code::Done);
     assert!(!bench.takes(2, 300_000).await, "the copy has evicted no waiter");
@@ -251,7 +251,7 @@ async fn a_forced_release_frees_the_lock_once_and_tells_the_head() {
 }
 
 #[tokio::test]
-async fn redisson_s_waiter_with_a_score_below_its_predecessor_s_is_raised_by_who_waits_behind() {
+async fn a_redisson_waiter_s_score_below_its_predecessor_s_is_raised_by_a_later_waiter() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 5_000).await;
@@ -266,7 +266,7 @@ async fn redisson_s_waiter_with_a_score_below_its_predecessor_s_is_raised_by_who
 }
 
 #[tokio::test]
-async fn a_fair_lock_is_a_lock_to_who_looks_at_it() {
+async fn inspecting_a_fair_lock_shows_a_lock() {
     let bench = Bench::new().await;
     let grant = bench.ours(1, 1).await.value;
     let reply = bench.redis.run(&bench.lock.inspect(Some(1))).await;

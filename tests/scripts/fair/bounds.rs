@@ -5,7 +5,7 @@ use std::time::Duration;
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
-use super::fixtures::{Asks, Fair, JAVA, asks};
+use super::fixtures::{Fair, JAVA, Poll, nth_poll};
 use test_support::calls::{UNBOUND, bound, request};
 use test_support::redis::Redis;
 
@@ -47,7 +47,7 @@ async fn a_queue_without_live_waiters_expires_after_a_day() {
     let lock = Fair::new("job");
     is_held(&redis, &lock).await;
     for number in 1..=2 {
-        let reply = redis.run(&lock.acquire(asks(1, number))).await;
+        let reply = redis.run(&lock.acquire(nth_poll(1, number))).await;
         assert_eq!(reply.code, Code::No);
         for key in ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key)) {
             let ends: u64 = redis.ask(&["PEXPIRETIME", &key]).await;
@@ -66,19 +66,19 @@ async fn a_latch_outlives_memory_lease_and_bound_in_each_of_its_states() {
     let lock = Fair::new("job");
     for bound in bounds(&redis).await {
         redis.ask::<String>(&["FLUSHALL"]).await;
-        let granted = Asks { lease_ms: 3_600_000, ..asks(1, 1).within(bound) };
+        let granted = Poll { lease_ms: 3_600_000, ..nth_poll(1, 1).within(bound) };
         let reply = redis.run(&lock.acquire(granted)).await;
         assert_eq!(reply.code, Code::Done);
         assert_remembered(&redis, &lock.latch(1), &reply, life(bound, 3_600_000, &reply)).await;
-        let reply = redis.run(&lock.acquire(Asks { owner: 2, ..granted })).await;
+        let reply = redis.run(&lock.acquire(Poll { owner: 2, ..granted })).await;
         assert_eq!(reply.code, Code::No);
         assert_remembered(&redis, &lock.latch(2), &reply, life(bound, 0, &reply)).await;
-        let reply = redis.run(&lock.acquire(Asks { owner: 3, last: true, ..granted })).await;
+        let reply = redis.run(&lock.acquire(Poll { owner: 3, last: true, ..granted })).await;
         assert_eq!(reply.code, Code::No);
         assert_remembered(&redis, &lock.latch(3), &reply, life(bound, 0, &reply)).await;
         let reply = redis.run(&lock.abandon(4, bound, None)).await;
         assert_remembered(&redis, &lock.latch(4), &reply, life(bound, 0, &reply)).await;
-        for key in [lock.beats(), lock.seats()] {
+        for key in [lock.beats(), lock.arrivals()] {
             let left: u64 = redis.ask(&["PTTL", &key]).await;
             assert!(left > life(bound, 0, &reply), "{key}: {left}");
         }
@@ -92,8 +92,8 @@ async fn a_previous_owner_is_remembered_beyond_all_bounds_that_it_can_have_had()
     for bound in bounds(&redis).await {
         redis.ask::<String>(&["FLUSHALL"]).await;
         is_held(&redis, &lock).await;
-        redis.run(&lock.acquire(asks(9, 1))).await;
-        let takes_over = redis.run(&lock.acquire(asks(1, 1).after(9).within(bound))).await;
+        redis.run(&lock.acquire(nth_poll(9, 1))).await;
+        let takes_over = redis.run(&lock.acquire(nth_poll(1, 1).after(9).within(bound))).await;
         let long = PREVIOUS_MS.max(life(bound, 0, &takes_over));
         assert_remembered(&redis, &lock.latch(9), &takes_over, long).await;
         let abandons = redis.run(&lock.abandon(2, bound, Some(8))).await;
@@ -103,12 +103,12 @@ async fn a_previous_owner_is_remembered_beyond_all_bounds_that_it_can_have_had()
 }
 
 #[tokio::test]
-async fn an_answer_from_a_tombstone_prolongs_it() {
+async fn a_reply_from_a_tombstone_prolongs_it() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     let abandon = lock.release(1);
     let reply = redis.run(&abandon).await;
-    for call in [&abandon, &lock.acquire(asks(1, 1))] {
+    for call in [&abandon, &lock.acquire(nth_poll(1, 1))] {
         redis.ask::<u64>(&["PEXPIRE", &lock.latch(1), "5000"]).await;
         let again = redis.run(call).await;
         assert_remembered(&redis, &lock.latch(1), &again, life(UNBOUND, 0, &reply)).await;
@@ -120,7 +120,7 @@ async fn a_request_that_arrives_after_its_bound_is_not_executed() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     let passed = bound(redis.now_ms().await - 1, 90_000);
-    for late in [asks(1, 1), asks(1, 2).at_last(), asks(1, 3).after(9)] {
+    for late in [nth_poll(1, 1), nth_poll(1, 2).at_last(), nth_poll(1, 3).after(9)] {
         assert_eq!(redis.run(&lock.acquire(late.within(passed))).await.code, Code::Late);
     }
     let force = lock.force_release();
@@ -129,23 +129,23 @@ async fn a_request_that_arrives_after_its_bound_is_not_executed() {
     assert!(redis.dump().await.is_empty());
 
     is_held(&redis, &lock).await;
-    redis.run(&lock.acquire(asks(9, 1))).await;
+    redis.run(&lock.acquire(nth_poll(9, 1))).await;
     let before = redis.dump().await;
-    let takes_over = lock.acquire(asks(1, 1).after(9).within(passed));
+    let takes_over = lock.acquire(nth_poll(1, 1).after(9).within(passed));
     assert_eq!(redis.run(&takes_over).await.code, Code::Late);
     assert!(before.keys().eq(redis.dump().await.keys()));
     // A call that ends a hold or a wait is never too late.
     assert_eq!(redis.run(&lock.abandon(1, passed, Some(9))).await.code, Code::No);
-    assert_eq!(redis.run(&lock.acquire(asks(9, 2))).await.code, Code::Gone);
+    assert_eq!(redis.run(&lock.acquire(nth_poll(9, 2))).await.code, Code::Gone);
 }
 
 /// Redisson holds the lock; owners 1 and 9 wait; owner 5 holds another lock; and memory is full.
 async fn full() -> (Redis, Fair, Fair, u64) {
     let (redis, lock, other) = (Redis::start().await, Fair::new("job"), Fair::new("other"));
     is_held(&redis, &lock).await;
-    redis.run(&lock.acquire(asks(1, 1))).await;
-    redis.run(&lock.acquire(asks(9, 1))).await;
-    let grant = redis.run(&other.acquire(asks(5, 1))).await.value.parse().unwrap();
+    redis.run(&lock.acquire(nth_poll(1, 1))).await;
+    redis.run(&lock.acquire(nth_poll(9, 1))).await;
+    let grant = redis.run(&other.acquire(nth_poll(5, 1))).await.value.parse().unwrap();
     redis.fill().await;
     (redis, lock, other, grant)
 }
@@ -155,8 +155,11 @@ async fn nothing_new_begins_when_memory_is_full() {
     let (redis, lock, _, _) = full().await;
     let before = redis.dump().await;
     let free = Fair::new("free");
-    let begins =
-        [free.acquire(asks(2, 1)), free.acquire(asks(2, 1).at_last()), lock.acquire(asks(2, 1))];
+    let begins = [
+        free.acquire(nth_poll(2, 1)),
+        free.acquire(nth_poll(2, 1).at_last()),
+        lock.acquire(nth_poll(2, 1)),
+    ];
     for call in begins {
         let error = redis.cells(&call).await.unwrap_err();
         assert!(error.to_string().contains("OOM"), "{error}");
@@ -168,13 +171,13 @@ async fn nothing_new_begins_when_memory_is_full() {
 #[tokio::test]
 async fn a_queued_waiter_can_still_be_granted_when_memory_is_full() {
     let (redis, lock, other, grant) = full().await;
-    passes(&redis, &lock.acquire(asks(1, 2)), Code::No).await;
-    passes(&redis, &lock.acquire(asks(3, 1).after(9)), Code::No).await;
-    passes(&redis, &lock.acquire(asks(4, 1).at_last()), Code::No).await;
+    passes(&redis, &lock.acquire(nth_poll(1, 2)), Code::No).await;
+    passes(&redis, &lock.acquire(nth_poll(3, 1).after(9)), Code::No).await;
+    passes(&redis, &lock.acquire(nth_poll(4, 1).at_last()), Code::No).await;
     passes(&redis, &other.renew(5, 60_000, grant), Code::Done).await;
     let within = bound(redis.now_ms().await + 60_000, 90_000);
     passes(&redis, &lock.force_release().call(request(1), within), Code::Done).await;
-    passes(&redis, &lock.acquire(asks(1, 3)), Code::Done).await;
+    passes(&redis, &lock.acquire(nth_poll(1, 3)), Code::Done).await;
     passes(&redis, &lock.release(1), Code::Done).await;
     passes(&redis, &lock.abandon(3, within, Some(9)), Code::No).await;
     passes(&redis, &other.release(5), Code::Done).await;

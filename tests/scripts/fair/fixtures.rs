@@ -30,7 +30,7 @@ pub(crate) struct Fair {
 
 /// A try of an owner, with defaults that most tests keep.
 #[derive(Clone, Copy)]
-pub(crate) struct Asks {
+pub(crate) struct Poll {
     pub(crate) owner: u32,
     pub(crate) number: u32,
     pub(crate) last: bool,
@@ -40,11 +40,11 @@ pub(crate) struct Asks {
 }
 
 /// Try `number` of an owner.
-pub(crate) const fn asks(owner: u32, number: u32) -> Asks {
-    Asks { owner, number, last: false, lease_ms: 30_000, bound: UNBOUND, previous: None }
+pub(crate) const fn nth_poll(owner: u32, number: u32) -> Poll {
+    Poll { owner, number, last: false, lease_ms: 30_000, bound: UNBOUND, previous: None }
 }
 
-impl Asks {
+impl Poll {
     pub(crate) const fn at_last(self) -> Self {
         Self { last: true, ..self }
     }
@@ -76,8 +76,8 @@ impl Fair {
         Target::Fair(self.calls())
     }
 
-    pub(crate) fn acquire(&self, asks: Asks) -> ScriptCall {
-        let Asks { owner, number, last, lease_ms, bound, previous } = asks;
+    pub(crate) fn acquire(&self, poll: Poll) -> ScriptCall {
+        let Poll { owner, number, last, lease_ms, bound, previous } = poll;
         self.target().acquire(&Try {
             request: request(u64::from(owner) * 1000 + u64::from(number)),
             bound,
@@ -133,7 +133,7 @@ impl Fair {
         format!("el:{}:beat", self.form)
     }
 
-    pub(crate) fn seats(&self) -> String {
+    pub(crate) fn arrivals(&self) -> String {
         format!("el:{}:seat", self.form)
     }
 
@@ -148,7 +148,7 @@ impl Fair {
     /// Lets time pass; returns the keys that expire by that.
     pub(crate) async fn age(&self, redis: &Redis, ms: u64) -> Vec<String> {
         let (script, ms) = (include_str!("age.lua"), ms.to_string());
-        redis.ask(&["EVAL", script, "2", &self.seats(), &self.watch(), &ms]).await
+        redis.ask(&["EVAL", script, "2", &self.arrivals(), &self.watch(), &ms]).await
     }
 
     pub(crate) fn java(&self) -> JavaKeys {

@@ -3,7 +3,7 @@
 use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::ScriptCall;
 
-use super::fixtures::{Fair, JAVA, asks, field_of};
+use super::fixtures::{Fair, JAVA, field_of, nth_poll};
 use test_support::calls::{UNBOUND, bound, request};
 use test_support::redis::{Content, Keyspace, Redis};
 
@@ -29,7 +29,7 @@ enum Before {
 async fn prepare(redis: &Redis, lock: &Fair, before: Before) -> u64 {
     redis.ask::<String>(&["FLUSHALL"]).await;
     let now = i64::try_from(redis.now_ms().await).unwrap();
-    let takes = async |owner: u32| redis.run(&lock.acquire(asks(owner, 1))).await.value;
+    let takes = async |owner: u32| redis.run(&lock.acquire(nth_poll(owner, 1))).await.value;
     let java = lock.java();
     match before {
         Before::Nothing => {}
@@ -60,11 +60,11 @@ type Make = Box<dyn Fn(&Fair, u64) -> ScriptCall>;
 async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let first =
-        move || -> Make { Box::new(move |lock, _| lock.acquire(asks(1, 2).within(within))) };
+        move || -> Make { Box::new(move |lock, _| lock.acquire(nth_poll(1, 2).within(within))) };
     let last = move || -> Make {
-        Box::new(move |lock, _| lock.acquire(asks(1, 2).at_last().within(within)))
+        Box::new(move |lock, _| lock.acquire(nth_poll(1, 2).at_last().within(within)))
     };
-    let takes_over = || -> Make { Box::new(|lock, _| lock.acquire(asks(1, 2).after(9))) };
+    let takes_over = || -> Make { Box::new(|lock, _| lock.acquire(nth_poll(1, 2).after(9))) };
     let release = || -> Make { Box::new(|lock, _| lock.release(1)) };
     let abandon_both =
         move || -> Make { Box::new(move |lock, _| lock.abandon(1, within, Some(9))) };
@@ -144,7 +144,7 @@ async fn nothing_of_an_owner_comes_back_after_its_end() {
             assert_eq!(reply.code, Code::Gone, "{what}");
         }
         if previous.is_some() {
-            let earlier = redis.run(&lock.acquire(asks(9, 99))).await;
+            let earlier = redis.run(&lock.acquire(nth_poll(9, 99))).await;
             assert_eq!(earlier.code, Code::Gone, "{what}");
         }
         let after = redis.dump().await;
@@ -160,14 +160,14 @@ async fn a_copy_of_an_earlier_poll_only_reads() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     prepare(&redis, &lock, Before::Head).await;
-    assert_eq!(redis.run(&lock.acquire(asks(1, 5))).await.code, Code::No);
+    assert_eq!(redis.run(&lock.acquire(nth_poll(1, 5))).await.code, Code::No);
     lock.age(&redis, 4_000).await;
     let before = redis.dump().await;
     for number in [1, 4, 5] {
-        assert_eq!(redis.run(&lock.acquire(asks(1, number))).await.code, Code::No);
+        assert_eq!(redis.run(&lock.acquire(nth_poll(1, number))).await.code, Code::No);
     }
     assert_eq!(contents(&before), contents(&redis.dump().await));
-    assert_eq!(redis.run(&lock.acquire(asks(1, 6))).await.code, Code::No);
+    assert_eq!(redis.run(&lock.acquire(nth_poll(1, 6))).await.code, Code::No);
     assert_ne!(contents(&before), contents(&redis.dump().await));
 }
 
@@ -176,18 +176,18 @@ async fn a_takeover_keeps_place_and_ticket_and_its_copies_do_nothing() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     prepare(&redis, &lock, Before::Previous).await;
-    let (queue, seats) = (lock.key("redisson_lock_queue"), lock.seats());
-    let ticket: String = redis.ask(&["ZSCORE", &seats, &field_of(9)]).await;
-    let call = lock.acquire(asks(1, 1).after(9));
+    let (queue, arrivals) = (lock.key("redisson_lock_queue"), lock.arrivals());
+    let arrival: String = redis.ask(&["ZSCORE", &arrivals, &field_of(9)]).await;
+    let call = lock.acquire(nth_poll(1, 1).after(9));
     assert!(redis.run(&call).await.value.starts_with("0,"));
-    assert_eq!(redis.ask::<String>(&["ZSCORE", &seats, &field_of(1)]).await, ticket);
+    assert_eq!(redis.ask::<String>(&["ZSCORE", &arrivals, &field_of(1)]).await, arrival);
     let waiting: Vec<String> = redis.ask(&["LRANGE", &queue, "0", "-1"]).await;
     assert_eq!(waiting, [&field_of(1), &field_of(2), JAVA[1]]);
     // A second takeover, and late copies of all earlier requests.
-    assert!(redis.run(&lock.acquire(asks(3, 1).after(1))).await.value.starts_with("0,"));
+    assert!(redis.run(&lock.acquire(nth_poll(3, 1).after(1))).await.value.starts_with("0,"));
     let before = redis.dump().await;
     assert_eq!(redis.run(&call).await.code, Code::Gone);
-    assert_eq!(redis.run(&lock.acquire(asks(9, 7))).await.code, Code::Gone);
+    assert_eq!(redis.run(&lock.acquire(nth_poll(9, 7))).await.code, Code::Gone);
     assert_eq!(lasting(&before), lasting(&redis.dump().await));
 }
 

@@ -32,7 +32,7 @@ const TIMEOUTS: &str = "redisson_lock_timeout:{myLock}";
 const CHANNEL: &str = "redisson_lock__channel:{myLock}";
 
 #[tokio::test]
-async fn every_call_of_java_leaves_what_its_vector_says() {
+async fn every_call_of_java_leaves_the_keys_of_its_vector() {
     let document: Value = serde_json::from_str(VECTORS).unwrap();
     let mut bench = Bench { redis: Redis::start().await, words: document["words"].clone() };
     let mut since = 0;

@@ -62,7 +62,7 @@ async fn each_side_is_refused_what_the_other_holds_and_takes_what_is_beside_it()
 }
 
 #[tokio::test]
-async fn a_busy_answer_names_the_first_value_that_is_taken_by_its_place_in_the_set() {
+async fn a_refusal_has_the_index_of_the_first_held_value_of_the_set() {
     let redis = Redis::start().await;
     let calls = values(&["A", "B", "C", "D"]);
     let edgelatch_proto::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
@@ -170,7 +170,7 @@ async fn leftovers_of_earlier_owners_are_removed_from_a_small_group() {
 }
 
 #[tokio::test]
-async fn a_loss_to_java_is_told_by_its_number_and_nothing_is_extended() {
+async fn a_loss_to_java_is_reported_by_its_index_and_nothing_is_extended() {
     let redis = Redis::start().await;
     let calls = values(&["A", "B"]);
     let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);

@@ -99,12 +99,12 @@ async fn a_renewal_of_values_is_of_its_own_grant_and_never_shortens() {
         let left = ends - 1_000 - renewed.server_ms;
         assert_eq!(u64::try_from(renewed.ms), Ok(left));
         let stored = hash(&redis).await;
-        let told: Vec<&String> = stored
+        let fields_with_end: Vec<&String> = stored
             .iter()
             .filter(|(key, _)| key.ends_with("expire_time"))
             .map(|(_, at)| at)
             .collect();
-        assert_eq!(told, [&ends.to_string(), &ends.to_string()]);
+        assert_eq!(fields_with_end, [&ends.to_string(), &ends.to_string()]);
         for key in [GROUP, &take.keys()[0]] {
             assert!(redis.ask::<u64>(&["PTTL", key]).await > 190_000, "{key}");
         }
@@ -145,7 +145,7 @@ async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
 
 /// S66.
 #[tokio::test]
-async fn with_full_memory_whatever_ends_or_prolongs_a_hold_of_values_passes() {
+async fn with_full_memory_calls_that_end_or_prolong_a_hold_of_values_succeed() {
     let (mut redis, grant) = full().await;
     let calls = values(&["A", "B"]);
     let renew = calls.renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));

@@ -98,10 +98,10 @@ async fn a_request_about_values_that_comes_twice_is_done_once() {
         let what = format!("{} {before:?}", call.script().name);
         redis.published().await;
         let first = redis.run(&call).await;
-        let (once, said) = (contents(&redis).await, redis.published().await);
+        let (once, published) = (contents(&redis).await, redis.published().await);
         let second = redis.run(&call).await;
         assert_eq!(once, contents(&redis).await, "{what}");
-        assert!(said.len() <= 1, "{what}: {said:?}");
+        assert!(published.len() <= 1, "{what}: {published:?}");
         assert_eq!(redis.published().await, [], "{what}");
         let wanted = match (call.script().name, first.code) {
             ("group_acquire", Code::Done) => Code::AlreadyYours,

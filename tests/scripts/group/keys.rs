@@ -70,7 +70,7 @@ async fn the_commands_of_a_group_s_user_are_enough() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_one_command_leaves_no_hold_of_values_that_was_refused() {
+async fn a_user_without_one_command_leaves_no_hold_of_refused_values() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for leftover in [false, true] {
@@ -163,7 +163,7 @@ async fn a_group_s_key_of_another_type_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn an_end_of_values_is_announced_in_the_way_that_was_asked_for() {
+async fn an_end_of_values_is_published_in_the_requested_way() {
     let mut redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
@@ -179,8 +179,8 @@ async fn an_end_of_values_is_announced_in_the_way_that_was_asked_for() {
             redis.published().await;
             redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
             redis.run(&end).await;
-            let told = (redis.ran("publish").await, redis.ran("spublish").await);
-            assert_eq!(told, (plain, sharded));
+            let publications = (redis.ran("publish").await, redis.ran("spublish").await);
+            assert_eq!(publications, (plain, sharded));
             let channel = format!("redisson_lock__channel:{{{GROUP}}}");
             assert_eq!(redis.published().await, vec![(channel, "0".to_owned()); plain]);
         }

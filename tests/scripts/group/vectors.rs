@@ -4,6 +4,6 @@ use super::fixtures::{JAVA, values};
 use crate::scripts::vectors::check_all;
 
 #[tokio::test]
-async fn every_call_of_redisson_s_about_a_group_leaves_what_its_vector_says() {
+async fn every_group_call_of_redisson_leaves_the_keys_of_its_vector() {
     check_all(include_str!("../../vectors/group.json"), &JAVA, |_| values(&["A"])).await;
 }

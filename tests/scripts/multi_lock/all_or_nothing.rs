@@ -132,17 +132,17 @@ async fn a_member_that_is_lost_is_a_loss_of_all_and_nothing_is_repaired_or_exten
 }
 
 #[tokio::test]
-async fn a_release_tells_the_waiters_of_each_member_once() {
+async fn a_release_notifies_the_waiters_of_each_member_once() {
     let mut redis = Redis::start().await;
     taken(&redis).await;
     redis.published().await;
     let release = locks(&ABC).release(request(2), UNBOUND, &owner(1));
     for wanted in [3, 0] {
         assert_eq!(redis.run(&release).await.code, Code::Done);
-        let said = redis.published().await;
-        assert_eq!(said.len(), wanted);
+        let published = redis.published().await;
+        assert_eq!(published.len(), wanted);
         let channels = ABC.map(|name| format!("redisson_lock__channel:{{{name}}}"));
-        assert!(said.iter().map(|(channel, _)| channel).eq(channels.iter().take(wanted)));
+        assert!(published.iter().map(|(channel, _)| channel).eq(channels.iter().take(wanted)));
     }
 }
 

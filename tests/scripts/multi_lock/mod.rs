@@ -10,10 +10,10 @@ use test_support::calls::Calls;
 
 /// Locks that are acquired together; a name that starts with `f` is that of a fenced lock.
 fn locks(names: &[&str]) -> Calls {
-    locks_that_say(names, Publish::Plain)
+    locks_that_publish(names, Publish::Plain)
 }
 
-pub(super) fn locks_that_say(names: &[&str], publish: Publish) -> Calls {
+pub(super) fn locks_that_publish(names: &[&str], publish: Publish) -> Calls {
     let mut members = names
         .iter()
         .map(|name| Member { name: LockName::parse(name).unwrap(), fenced: name.starts_with('f') });

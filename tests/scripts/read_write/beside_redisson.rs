@@ -50,12 +50,12 @@ async fn dies(redis: &Redis, holder: &str, entry: u64) {
     assert_eq!(redis.ask::<u64>(&["DEL", &key]).await, 1, "{key}");
 }
 
-fn heard(message: &str) -> Vec<(String, String)> {
+fn on_channel(message: &str) -> Vec<(String, String)> {
     vec![(channel(JOB), message.to_owned())]
 }
 
 #[tokio::test]
-async fn our_writer_stands_behind_java_s_reader_until_it_is_told() {
+async fn our_writer_waits_for_java_s_reader_until_it_is_notified() {
     let mut redis = Redis::start().await;
     assert_eq!(java(&redis, HOLDER).reads(20_000).await, None);
     let refused = takes(&redis, &writes(JOB), 1, 30_000).await;
@@ -63,7 +63,7 @@ async fn our_writer_stands_behind_java_s_reader_until_it_is_told() {
     assert!((1..=20_000).contains(&refused.ms), "{}", refused.ms);
     redis.published().await;
     assert_eq!(java(&redis, HOLDER).ends_read(1).await, Some(1));
-    assert_eq!(redis.published().await, heard("0"));
+    assert_eq!(redis.published().await, on_channel("0"));
     assert_eq!(takes(&redis, &writes(JOB), 1, 30_000).await.code, Code::Done);
 }
 
@@ -121,7 +121,7 @@ async fn our_last_live_reader_takes_java_s_dead_ones_along() {
     dies(&redis, HOLDER, 1).await;
     redis.published().await;
     assert_eq!(ends(&redis, &reads(JOB), 1).await.code, Code::Done);
-    assert_eq!(redis.published().await, heard("0"));
+    assert_eq!(redis.published().await, on_channel("0"));
     assert!(!redis.dump().await.contains_key(JOB));
 }
 
@@ -138,7 +138,7 @@ async fn a_read_that_ends_inside_a_write_leaves_the_write_its_end() {
 
 /// S92.
 #[tokio::test]
-async fn a_write_that_is_asked_for_again_adds_nothing_to_its_lease() {
+async fn a_repeated_write_adds_nothing_to_its_lease() {
     let redis = Redis::start().await;
     let grant = takes(&redis, &writes(JOB), 1, 30_000).await;
     for _ in 0..10 {
@@ -150,7 +150,7 @@ async fn a_write_that_is_asked_for_again_adds_nothing_to_its_lease() {
 
 /// S91.
 #[tokio::test]
-async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
+async fn a_downgrade_admits_and_notifies_java_s_readers() {
     let mut redis = Redis::start().await;
     let write = takes(&redis, &writes(JOB), 1, 60_000).await;
     let inside = takes(&redis, &reads_inside(JOB, owner(1)), 2, 20_000).await;
@@ -159,7 +159,7 @@ async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
     redis.published().await;
     let released = ends(&redis, &writes(JOB), 1).await;
     assert_eq!(released.code, Code::Done);
-    assert_eq!(redis.published().await, heard("1"));
+    assert_eq!(redis.published().await, on_channel("1"));
     assert!((1..=20_000).contains(&left(&redis).await));
     assert_eq!(java(&redis, HOLDER).reads(10_000).await, None);
     assert_eq!(takes(&redis, &reads(JOB), 3, 10_000).await.value, released.value);
@@ -168,15 +168,15 @@ async fn a_downgrade_lets_java_s_readers_in_and_tells_them() {
     assert!(old < new);
     // The release did not name the read inside, which takes the new token when it is renewed,
     // whatever token the renewal carries.
-    for told in [old, old - 1, new, old] {
-        let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(told));
+    for known in [old, old - 1, new, old] {
+        let renew = reads(JOB).renew(request(8), UNBOUND, &owner(2), lease(20_000), token(known));
         let renewed = redis.run(&renew).await;
         assert_eq!((renewed.code, renewed.value), (Code::Done, new.to_string()));
     }
 }
 
 #[tokio::test]
-async fn a_downgrade_that_names_the_read_inside_gives_it_the_new_token() {
+async fn a_downgrade_that_names_a_nested_read_gives_it_the_new_token() {
     let redis = Redis::start().await;
     let write = takes(&redis, &writes(JOB), 1, 60_000).await;
     takes(&redis, &reads_inside(JOB, owner(1)), 2, 20_000).await;
@@ -192,7 +192,7 @@ async fn a_downgrade_that_names_the_read_inside_gives_it_the_new_token() {
 }
 
 #[tokio::test]
-async fn a_downgrade_of_java_s_with_a_dead_reader_does_not_hold_our_writer_up() {
+async fn a_downgrade_of_java_s_with_a_dead_reader_does_not_block_our_writer() {
     let redis = Redis::start().await;
     let peer = java(&redis, HOLDER);
     assert_eq!((peer.writes(60_000).await, peer.reads(10_000).await), (None, None));
@@ -276,7 +276,7 @@ async fn java_s_renewal_cuts_the_hash_but_not_a_hold_that_is_renewed_in_its_time
 }
 
 #[tokio::test]
-async fn readers_stand_back_for_a_writer_that_wants_it_unless_they_are_inside_a_write() {
+async fn readers_yield_to_a_waiting_writer_unless_they_are_nested_in_a_write() {
     let mut redis = Redis::start().await;
     let eager = eager_writes(JOB, 5_000);
     takes(&redis, &reads(JOB), 1, 30_000).await;
@@ -295,7 +295,7 @@ async fn readers_stand_back_for_a_writer_that_wants_it_unless_they_are_inside_a_
     redis.published().await;
     let last = eager.acquire(request(40), UNBOUND, &owner(4), lease(30_000), true);
     assert_eq!(redis.run(&last).await.code, Code::No);
-    assert_eq!(redis.published().await, heard("1"));
+    assert_eq!(redis.published().await, on_channel("1"));
     assert_eq!(takes(&redis, &reads(JOB), 3, 30_000).await.code, Code::Done);
 }
 

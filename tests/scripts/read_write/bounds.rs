@@ -173,7 +173,7 @@ async fn with_full_memory_nothing_begins_and_nothing_is_written() {
 
 /// S66.
 #[tokio::test]
-async fn with_full_memory_whatever_ends_or_prolongs_a_hold_passes() {
+async fn with_full_memory_calls_that_end_or_prolong_a_hold_succeed() {
     let (mut redis, grant) = full().await;
     for (who, side) in [(1, writes(JOB)), (2, reads(JOB))] {
         let renew = side.renew(request(3), UNBOUND, &owner(who), lease(90_000), token(grant));
@@ -220,9 +220,9 @@ async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give
         let latch = async || redis.ask::<u64>(&["GET", &call.keys()[0]]).await;
         assert_eq!(latch().await, grant);
         let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
-        let told = redis.run(&call).await;
+        let reply = redis.run(&call).await;
         let wanted = if repeats { Code::AlreadyYours } else { Code::Done };
-        assert_eq!((told.code, told.value), (wanted, epoch.to_string()));
+        assert_eq!((reply.code, reply.value), (wanted, epoch.to_string()));
         assert_eq!(latch().await, epoch);
         assert!(redis.ask::<u64>(&["PTTL", &call.keys()[0]]).await > left / 2, "not shortened");
         // An owner that knows the new token from the reply to the release may use it.

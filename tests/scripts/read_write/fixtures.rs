@@ -148,10 +148,10 @@ impl Java<'_> {
         let mut words = vec!["EVAL", &timed, &count];
         words.extend(keys.iter().chain(args).map(String::as_str));
         let answer: Vec<Value> = self.redis.ask(&words).await;
-        let said = match answer.get(1) {
-            Some(Value::Int(said)) => Some(*said),
+        let number = match answer.get(1) {
+            Some(Value::Int(number)) => Some(*number),
             _ => None,
         };
-        (said, redis::from_redis_value(answer[0].clone()).unwrap())
+        (number, redis::from_redis_value(answer[0].clone()).unwrap())
     }
 }

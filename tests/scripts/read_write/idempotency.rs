@@ -121,10 +121,10 @@ async fn a_request_about_either_side_that_comes_twice_is_done_once() {
             let call = make(prepare(&redis, before).await);
             redis.published().await;
             let first = redis.run(&call).await;
-            let (once, said) = (redis.dump().await, redis.published().await);
+            let (once, published) = (redis.dump().await, redis.published().await);
             let second = redis.run(&call).await;
             assert_eq!(contents(&once), contents(&redis.dump().await), "{what}");
-            assert!(said.len() <= 1, "{what}: {said:?}");
+            assert!(published.len() <= 1, "{what}: {published:?}");
             assert_eq!(redis.published().await, [], "{what}");
             let wanted = match (call.script().name, first.code) {
                 ("read_acquire" | "write_acquire", Code::Done) => Code::AlreadyYours,
@@ -209,8 +209,8 @@ async fn a_hold_that_was_lost_is_not_granted_again() {
         let renew = side.renew(request(2), UNBOUND, &owner(1), lease(30_000), token(grant));
         assert_eq!(redis.run(&renew).await.code, Code::Lost, "{lost}");
         assert_eq!(contents(&gone), contents(&redis.dump().await), "{lost}");
-        let ask = side.inspect(request(4), Some(owner(1)));
-        assert!(redis.run(&ask).await.value.ends_with(",0"), "{lost}");
+        let query = side.inspect(request(4), Some(owner(1)));
+        assert!(redis.run(&query).await.value.ends_with(",0"), "{lost}");
         let release = side.release(request(3), UNBOUND, &owner(1));
         assert_eq!(redis.run(&release).await.code, Code::No, "{lost}");
         assert!(!redis.dump().await.contains_key(JOB), "{lost}");

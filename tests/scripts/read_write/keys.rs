@@ -40,7 +40,7 @@ fn hash_tag(key: &str) -> &str {
 }
 
 #[test]
-fn all_keys_of_either_side_lie_in_the_lock_s_slot_whatever_its_name() {
+fn all_keys_of_either_side_lie_in_the_lock_s_slot_for_any_name() {
     for lock in ["job", "x{a}b", "{tag}", "é/?#% \"", "a:write", "mode", &"n".repeat(512)] {
         let home = hash_tag(lock);
         for call in every_call(lock) {
@@ -84,7 +84,7 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
     let unread = ["__channel", "redisson_rwlock", "rwlock_timeout"];
     for call in every_call("job") {
         for (place, key) in call.keys().iter().enumerate() {
-            if unread.iter().any(|part| key.contains(part)) || !asks(&call, place) {
+            if unread.iter().any(|part| key.contains(part)) || !reads_first(&call, place) {
                 continue;
             }
             redis.ask::<String>(&["FLUSHALL"]).await;
@@ -104,7 +104,7 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
 }
 
 /// Whether the call, in a Redis that has only this key, reads it before it writes.
-fn asks(call: &ScriptCall, place: usize) -> bool {
+fn reads_first(call: &ScriptCall, place: usize) -> bool {
     match call.script().name {
         // Without a hold the script reads no token.
         "read_renew" => place < 2,
@@ -226,7 +226,7 @@ async fn the_documented_commands_are_enough_and_without_one_no_hold_is_left() {
 }
 
 #[tokio::test]
-async fn each_end_is_announced_once_in_the_way_that_was_asked_for() {
+async fn each_end_is_published_once_in_the_requested_way() {
     let redis = Redis::start().await;
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]

@@ -9,7 +9,7 @@ use crate::scripts::vectors::check_all;
 use test_support::calls::{Calls, owner};
 
 #[tokio::test]
-async fn every_call_on_either_side_leaves_what_its_vector_says() {
+async fn every_call_of_either_side_leaves_the_keys_of_its_vector() {
     check_all(include_str!("../../vectors/read_write.json"), &JAVA, target).await;
 }
 

@@ -6,8 +6,8 @@ use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use edgelatch_proto::timing::LeaseTime;
 
 use super::{
-    batch, held, id, latch, latch_that_says, permits, permits_that_say, semaphore,
-    semaphore_that_says, verdict,
+    batch, held, id, latch, latch_that_publishes, permits, permits_that_publish, semaphore,
+    semaphore_that_publishes, verdict,
 };
 use test_support::calls::{UNBOUND, bound, lease, owner, request, token};
 use test_support::redis::{Keyspace, Redis, rights, run_on};
@@ -15,8 +15,9 @@ use test_support::redis::{Keyspace, Redis, rights, run_on};
 /// Every call, in an order in which each has an effect; each is repeated.
 async fn conversation(redis: &Redis, name: &str, publish: Publish) -> Vec<ScriptCall> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
-    let (s, p) = (semaphore_that_says(name, 2, publish), permits_that_say(name, 2, 0, publish));
-    let l = latch_that_says(name, publish);
+    let (s, p) =
+        (semaphore_that_publishes(name, 2, publish), permits_that_publish(name, 2, 0, publish));
+    let l = latch_that_publishes(name, publish);
     let five = PermitTotal::new(5).unwrap();
     let ids = [id(owner(1), 0), id(owner(9), 1)];
     let mut calls = vec![s.try_set(five, None).call(request(1), within)];
@@ -66,7 +67,7 @@ async fn calls_of_semaphores_and_latches_need_only_the_declared_keys_and_the_cha
 }
 
 #[tokio::test]
-async fn keys_lie_in_one_slot_whatever_the_name() {
+async fn keys_lie_in_one_slot_for_any_name() {
     let redis = Redis::start().await;
     for (name, tag) in [("job", "job"), ("x{a}b", "a"), ("{order}:7", "order")] {
         for call in conversation(&redis, name, Publish::Plain).await {
@@ -195,16 +196,16 @@ async fn a_count_is_published_in_the_requested_way() {
     {
         let within = bound(redis.now_ms().await + 600_000, 90_000);
         let changes = [
-            semaphore_that_says("sem", 1, publish).add(1),
-            permits_that_say("perm", 1, 0, publish).add(1),
-            latch_that_says("gate", publish).try_set(LatchCount::new(1).unwrap()),
+            semaphore_that_publishes("sem", 1, publish).add(1),
+            permits_that_publish("perm", 1, 0, publish).add(1),
+            latch_that_publishes("gate", publish).try_set(LatchCount::new(1).unwrap()),
         ];
         for change in changes {
             redis.ask::<String>(&["FLUSHALL"]).await;
             redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
             assert_eq!(verdict(&redis.cells(&change.call(request(1), within)).await.unwrap()).0, 1);
-            let told = (redis.ran("publish").await, redis.ran("spublish").await);
-            assert_eq!(told, (plain, sharded), "{change:?}");
+            let publications = (redis.ran("publish").await, redis.ran("spublish").await);
+            assert_eq!(publications, (plain, sharded), "{change:?}");
         }
     }
     let asked = latch("gate").inspect(request(2));

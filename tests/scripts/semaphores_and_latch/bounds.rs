@@ -161,7 +161,7 @@ async fn a_request_that_arrives_after_its_bound_is_not_executed() {
 
 /// S93.
 #[tokio::test]
-async fn a_lease_about_to_expire_is_not_taken_from_its_holder() {
+async fn a_lease_about_to_expire_still_belongs_to_its_holder() {
     let redis = redis_with_permits().await;
     for target in targets() {
         let take = target.acquire(request(1), UNBOUND, &owner(1), lease(4_500), false);

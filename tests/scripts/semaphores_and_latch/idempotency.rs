@@ -169,10 +169,10 @@ async fn a_request_sent_twice_is_executed_once() {
         let what = format!("{name} {} in {before:?}", call.script().name);
         redis.published().await;
         let first = verdict(&redis.cells(&call).await.unwrap());
-        let (once, said) = (redis.dump().await, redis.published().await);
+        let (once, published) = (redis.dump().await, redis.published().await);
         let second = verdict(&redis.cells(&call).await.unwrap());
         assert_eq!(contents(&once), contents(&redis.dump().await), "{what}");
-        assert!(said.len() <= 1, "{what}: {said:?}");
+        assert!(published.len() <= 1, "{what}: {published:?}");
         assert_eq!(redis.published().await, [], "{what}");
         let last = call.args().get(6).is_some_and(|last| last == "1");
         let wanted = match (name, first.0) {
@@ -211,7 +211,7 @@ async fn nothing_of_an_owner_comes_back_after_it_was_given_back() {
 }
 
 #[tokio::test]
-async fn an_idempotent_call_is_executed_once_and_answered_twice() {
+async fn an_idempotent_call_is_executed_once_and_gets_its_result_twice() {
     let mut redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     for (place, once) in changes().iter().enumerate() {
@@ -221,12 +221,12 @@ async fn an_idempotent_call_is_executed_once_and_answered_twice() {
             prepare(&redis, before).await;
             redis.published().await;
             let first = verdict(&redis.cells(&call).await.unwrap());
-            let (after, said) = (redis.dump().await, redis.published().await);
+            let (after, published) = (redis.dump().await, redis.published().await);
             let second = verdict(&redis.cells(&call).await.unwrap());
             let cancelled = verdict(&redis.cells(&once.cancel(request(4), within)).await.unwrap());
             let third = verdict(&redis.cells(&call).await.unwrap());
             assert_eq!(contents(&after), contents(&redis.dump().await), "{what}");
-            assert!(said.len() <= 1, "{what}: {said:?}");
+            assert!(published.len() <= 1, "{what}: {published:?}");
             assert_eq!(redis.published().await, [], "{what}");
             let again = (first.0, first.1, 1);
             assert_eq!((&second, &cancelled, &third), (&again, &again, &again), "{what}");

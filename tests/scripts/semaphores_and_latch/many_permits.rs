@@ -53,7 +53,7 @@ async fn a_hundred_thousand_permits_that_have_ended_come_back_in_slices() {
 }
 
 #[tokio::test]
-async fn very_many_permits_are_asked_for_and_given_back_by_force() {
+async fn very_many_permits_are_acquired_and_released_by_force() {
     let redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     redis.ask::<String>(&["MSET", "sem", "0", "perm", "0"]).await;

@@ -21,10 +21,14 @@ use test_support::calls::Calls;
 
 /// The semaphore of this name, for calls about `permits` permits.
 fn semaphore(name: &str, permits: u32) -> SemaphoreCalls {
-    semaphore_that_says(name, permits, Publish::Plain)
+    semaphore_that_publishes(name, permits, Publish::Plain)
 }
 
-pub(super) fn semaphore_that_says(name: &str, permits: u32, publish: Publish) -> SemaphoreCalls {
+pub(super) fn semaphore_that_publishes(
+    name: &str,
+    permits: u32,
+    publish: Publish,
+) -> SemaphoreCalls {
     let permits = PermitCount::new(permits).unwrap();
     SemaphoreCalls::new(LockName::parse(name).unwrap(), publish, permits)
 }
@@ -32,10 +36,10 @@ pub(super) fn semaphore_that_says(name: &str, permits: u32, publish: Publish) ->
 /// The permit-expirable semaphore of this name, for calls about `permits` permits; Java's clocks
 /// differ by at most `skew` ms.
 fn permits(name: &str, permits: u16, skew: u64) -> PermitCalls {
-    permits_that_say(name, permits, skew, Publish::Plain)
+    permits_that_publish(name, permits, skew, Publish::Plain)
 }
 
-pub(super) fn permits_that_say(
+pub(super) fn permits_that_publish(
     name: &str,
     permits: u16,
     skew: u64,
@@ -47,10 +51,10 @@ pub(super) fn permits_that_say(
 }
 
 pub(super) fn latch(name: &str) -> CountDownLatchCalls {
-    latch_that_says(name, Publish::Plain)
+    latch_that_publishes(name, Publish::Plain)
 }
 
-pub(super) fn latch_that_says(name: &str, publish: Publish) -> CountDownLatchCalls {
+pub(super) fn latch_that_publishes(name: &str, publish: Publish) -> CountDownLatchCalls {
     CountDownLatchCalls::new(LockName::parse(name).unwrap(), publish)
 }
 

@@ -86,7 +86,7 @@ impl Bench {
                 let RespValue::Text(token) = &cells[1] else { panic!("no token: {cells:?}") };
                 self.words.mean("$T", token.clone());
             }
-            cells.iter().take(4).map(told).collect()
+            cells.iter().take(4).map(to_json).collect()
         } else {
             let words = self.words.texts(&step["redis"]);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -171,7 +171,7 @@ fn life(step: &Value) -> Option<LifeTime> {
     step["life"].as_u64().map(|ms| LifeTime::new(Duration::from_millis(ms)).unwrap())
 }
 
-fn told(cell: &RespValue) -> Value {
+fn to_json(cell: &RespValue) -> Value {
     match cell {
         RespValue::Int(number) => json!(number),
         RespValue::Text(text) => json!(text),

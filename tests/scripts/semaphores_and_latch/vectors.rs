@@ -44,8 +44,8 @@ async fn check(bench: &mut Bench, vector: &Value) {
     let now = bench.redis.now_ms().await;
     let spent = Spent { since: bench.since, before, now };
     compare(bench, &vector["reply"], &answer, &spent, name);
-    let said: Vec<Value> = published.iter().map(|(to, what)| json!([to, what])).collect();
-    assert_eq!(vector["published"], Value::Array(said), "{name}");
+    let messages: Vec<Value> = published.iter().map(|(to, what)| json!([to, what])).collect();
+    assert_eq!(vector["published"], Value::Array(messages), "{name}");
     compare_state(bench, vector["state"].as_object().unwrap(), &keyspace, &spent, name);
 }
 

@@ -19,14 +19,14 @@ impl History {
     /// I6 and I10: some order of the calls, each with one effect between its start and its
     /// response, explains all responses. Errors name I6 for both.
     pub(super) fn check_latches(&self) -> Result<(), String> {
-        let names: BTreeSet<u8> = self.counts.iter().map(|count| count.name).collect();
+        let names: BTreeSet<u8> = self.latch_calls.iter().map(|call| call.name).collect();
         // From the first data loss on, any count is possible: the latch may be lost, or an older
         // count may come back with a replica. Only earlier responses are checked.
         let last = self.assumptions.losses.iter().map(|loss| loss.from).min().unwrap_or(NEVER);
         for name in names {
-            let counts = self.counts.iter().filter(|count| count.name == name);
-            let before = counts.filter(|count| count.invoked < last);
-            search(&before.map(|count| count.until(last)).collect::<Vec<_>>())?;
+            let calls = self.latch_calls.iter().filter(|call| call.name == name);
+            let before = calls.filter(|call| call.invoked < last);
+            search(&before.map(|call| call.until(last)).collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -37,12 +37,14 @@ impl LatchCall {
     fn until(&self, last: Time) -> Self {
         let operation = match self.operation {
             operation if self.completed < last => operation,
-            LatchOperation::Set(to, _) | LatchOperation::PerhapsSet(to) => {
-                LatchOperation::PerhapsSet(to)
+            LatchOperation::Set(to, _) | LatchOperation::UnconfirmedSet(to) => {
+                LatchOperation::UnconfirmedSet(to)
             }
-            LatchOperation::Down(_) | LatchOperation::PerhapsDown => LatchOperation::PerhapsDown,
-            LatchOperation::Read(_) | LatchOperation::Closed | LatchOperation::Nothing => {
-                LatchOperation::Nothing
+            LatchOperation::CountDown(_) | LatchOperation::UnconfirmedCountDown => {
+                LatchOperation::UnconfirmedCountDown
+            }
+            LatchOperation::Read(_) | LatchOperation::Closed | LatchOperation::Ignored => {
+                LatchOperation::Ignored
             }
         };
         Self { operation, ..*self }
@@ -51,11 +53,11 @@ impl LatchCall {
 
 /// Searches for an order of the calls to one latch. Fails at the first response that no order
 /// explains.
-fn search(counts: &[LatchCall]) -> Result<(), String> {
-    let calls = counts.iter().enumerate().map(|(number, count)| (count.invoked, 0, number));
-    let answers = counts.iter().enumerate().filter(|(_, count)| !count.operation.is_unconfirmed());
+fn search(calls: &[LatchCall]) -> Result<(), String> {
+    let starts = calls.iter().enumerate().map(|(number, call)| (call.invoked, 0, number));
+    let responses = calls.iter().enumerate().filter(|(_, call)| !call.operation.is_unconfirmed());
     let mut events: Vec<_> =
-        calls.chain(answers.map(|(number, count)| (count.completed, 1, number))).collect();
+        starts.chain(responses.map(|(number, call)| (call.completed, 1, number))).collect();
     // At equal times calls come before responses: they overlap, so either order is possible.
     events.sort_unstable();
     let mut under_way: Vec<usize> = Vec::new();
@@ -66,10 +68,10 @@ fn search(counts: &[LatchCall]) -> Result<(), String> {
             under_way.push(number);
             continue;
         }
-        states = answered(counts, &under_way, states, number);
+        states = states_after(calls, &under_way, states, number);
         under_way.retain(|other| *other != number);
         if states.is_empty() {
-            return Err(format!("I6 at {at}: nothing explains {:?}", counts[number]));
+            return Err(format!("I6 at {at}: nothing explains {:?}", calls[number]));
         }
     }
     Ok(())
@@ -78,8 +80,8 @@ fn search(counts: &[LatchCall]) -> Result<(), String> {
 /// Returns the states in which call `number` has taken effect with its recorded response, after any
 /// of the pending calls in any order; empty if there is no such state. The returned states do not
 /// have this call among the pending ones any more.
-fn answered(
-    counts: &[LatchCall],
+fn states_after(
+    calls: &[LatchCall],
     under_way: &[usize],
     states: BTreeSet<State>,
     number: usize,
@@ -99,13 +101,13 @@ fn answered(
         // Equal calls with an unknown outcome are interchangeable: only the first one is tried.
         let alike = |one: usize, other: usize| {
             other < one
-                && counts[one].operation == counts[other].operation
-                && counts[one].operation.is_unconfirmed()
+                && calls[one].operation == calls[other].operation
+                && calls[one].operation.is_unconfirmed()
         };
         let first =
             |one: &&usize| !under_way.iter().filter(waits).any(|other| alike(**one, *other));
         for other in under_way.iter().filter(waits).filter(first) {
-            if let Some(left) = counts[*other].operation.done(left) {
+            if let Some(left) = calls[*other].operation.done(left) {
                 let mut done = done.clone();
                 done.push(*other);
                 done.sort_unstable();
@@ -119,7 +121,7 @@ fn answered(
 impl LatchOperation {
     /// Whether the call has no response to check. Its effect may come at any later time, or never.
     const fn is_unconfirmed(self) -> bool {
-        matches!(self, Self::PerhapsSet(_) | Self::PerhapsDown | Self::Nothing)
+        matches!(self, Self::UnconfirmedSet(_) | Self::UnconfirmedCountDown | Self::Ignored)
     }
 
     /// The remaining count after this operation on a latch with the count `left`; `None` if its
@@ -127,10 +129,10 @@ impl LatchOperation {
     const fn done(self, left: u64) -> Option<u64> {
         let down = left.saturating_sub(1);
         match self {
-            Self::Set(to, true) | Self::PerhapsSet(to) if left == 0 => Some(to),
+            Self::Set(to, true) | Self::UnconfirmedSet(to) if left == 0 => Some(to),
             Self::Set(_, false) if left > 0 => Some(left),
-            Self::Down(returned) if returned == down => Some(down),
-            Self::PerhapsDown if left > 0 => Some(down),
+            Self::CountDown(returned) if returned == down => Some(down),
+            Self::UnconfirmedCountDown if left > 0 => Some(down),
             Self::Read(returned) if returned == left => Some(left),
             Self::Closed if left > 0 => Some(left),
             _ => None,

@@ -34,7 +34,7 @@ pub struct History {
     /// Messages of the checker name an acquisition by its index.
     pub acquisitions: Vec<Acquisition>,
     /// The calls to count-down latches.
-    pub counts: Vec<LatchCall>,
+    pub latch_calls: Vec<LatchCall>,
     pub assumptions: Assumptions,
 }
 
@@ -107,15 +107,15 @@ pub struct Acquisition {
 #[derive(Clone, Debug)]
 pub enum AcquireResult {
     /// No response: the caller is gone, or the call is still pending. A hold may exist at any time.
-    Nothing,
+    NoResponse,
     Held(Hold),
     /// The client reported that another client holds it. The caller holds nothing.
     Busy,
     /// The acquisition failed for another reason. The caller holds nothing.
-    Not,
-    /// The outcome is unknown. A hold may exist until `over`.
+    Failed,
+    /// The outcome is unknown. A hold may exist until `ends_by`.
     Unknown {
-        over: Time,
+        ends_by: Time,
     },
 }
 
@@ -162,12 +162,12 @@ pub enum ReleaseResult {
     Released,
     /// The hold did not exist any more when Redis executed the release.
     WasLost,
-    /// The outcome is unknown. The hold may exist until `over`.
-    Unknown { over: Time },
+    /// The outcome is unknown. The hold may exist until `ends_by`.
+    Unknown { ends_by: Time },
     /// The hold count was reduced: other acquisitions of the same owner still hold it.
-    Left,
+    StillHeld,
     /// No response, or an error without a bound. The hold may exist at any time.
-    Nothing,
+    NoResponse,
 }
 
 /// One call to a count-down latch.
@@ -185,17 +185,17 @@ pub enum LatchOperation {
     /// Sets the count of an open latch; `false` if the latch was closed, so the count was not set.
     Set(u64, bool),
     /// Counts down by one; the response has the remaining count.
-    Down(u64),
+    CountDown(u64),
     /// Reads the count, which the response has. A wait that ended at an open latch is a read of 0.
     Read(u64),
     /// A wait ended because the latch was still closed: its count was above 0.
     Closed,
     /// Sets the count, with an unknown outcome: it may take effect at any later time, or never.
-    PerhapsSet(u64),
+    UnconfirmedSet(u64),
     /// Counts down, with an unknown outcome: it may take effect at any later time, or never.
-    PerhapsDown,
+    UnconfirmedCountDown,
     /// The client reported that the call was not executed, or its response proves nothing.
-    Nothing,
+    Ignored,
 }
 
 impl History {
@@ -293,9 +293,9 @@ impl Acquisition {
     pub fn latest_end(&self) -> Time {
         let AcquireResult::Held(hold) = &self.result else {
             return match self.result {
-                AcquireResult::Unknown { over } => over,
-                AcquireResult::Nothing | AcquireResult::Held(_) => NEVER,
-                AcquireResult::Busy | AcquireResult::Not => self.completed,
+                AcquireResult::Unknown { ends_by } => ends_by,
+                AcquireResult::NoResponse | AcquireResult::Held(_) => NEVER,
+                AcquireResult::Busy | AcquireResult::Failed => self.completed,
             };
         };
         match hold.end {
@@ -304,7 +304,7 @@ impl Acquisition {
                 completed,
                 ..
             }) => completed,
-            Some(ReleaseCall { result: ReleaseResult::Unknown { over }, .. }) => over,
+            Some(ReleaseCall { result: ReleaseResult::Unknown { ends_by }, .. }) => ends_by,
             _ => hold.gone.unwrap_or(NEVER),
         }
     }

@@ -31,7 +31,7 @@ impl History {
             invoked: now,
             completed: NEVER,
             lease: lease.as_micros() as Time,
-            result: AcquireResult::Nothing,
+            result: AcquireResult::NoResponse,
         });
         self.acquisitions.len() - 1
     }
@@ -49,9 +49,9 @@ impl History {
             AcquireError::Busy { .. } => AcquireResult::Busy,
             AcquireError::Cancelled { held_at_most: Some(time) }
             | AcquireError::Unknown { held_at_most: time, .. } => {
-                AcquireResult::Unknown { over: now + at_most(*time) }
+                AcquireResult::Unknown { ends_by: now + at_most(*time) }
             }
-            _ => AcquireResult::Not,
+            _ => AcquireResult::Failed,
         };
         self.record_result(now, acquisition, result);
     }
@@ -77,7 +77,7 @@ impl History {
 
     /// Records that the holder sends a release now.
     pub fn record_release_call(&mut self, now: Time, acquisition: usize) {
-        let end = ReleaseCall { sent: now, completed: NEVER, result: ReleaseResult::Nothing };
+        let end = ReleaseCall { sent: now, completed: NEVER, result: ReleaseResult::NoResponse };
         self.change(acquisition, |hold| hold.end = Some(end));
     }
 
@@ -86,15 +86,15 @@ impl History {
         &mut self,
         now: Time,
         acquisition: usize,
-        answer: &Result<Released, ReleaseError>,
+        result: &Result<Released, ReleaseError>,
     ) {
-        let result = match answer {
+        let result = match result {
             Ok(Released::Released) => ReleaseResult::Released,
             Ok(Released::WasLost) => ReleaseResult::WasLost,
             Err(ReleaseError::Unknown { held_at_most, .. }) => {
-                ReleaseResult::Unknown { over: now + at_most(*held_at_most) }
+                ReleaseResult::Unknown { ends_by: now + at_most(*held_at_most) }
             }
-            Err(_) => ReleaseResult::Nothing,
+            Err(_) => ReleaseResult::NoResponse,
         };
         self.change(acquisition, |hold| {
             hold.end = hold.end.map(|end| ReleaseCall { completed: now, result, ..end })
@@ -104,8 +104,10 @@ impl History {
     /// The history as lines of text, for the message of a failed test.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let acquisitions = self.acquisitions.iter().enumerate();
-        let counts = self.counts.iter().map(|count| format!("{count:?}"));
-        acquisitions.map(|(number, acquisition)| format!("{number}: {acquisition:?}")).chain(counts)
+        let latch_calls = self.latch_calls.iter().map(|call| format!("{call:?}"));
+        acquisitions
+            .map(|(number, acquisition)| format!("{number}: {acquisition:?}"))
+            .chain(latch_calls)
     }
 
     /// Changes the hold of an acquisition; does nothing if it was not granted.

@@ -10,7 +10,7 @@ use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
 const QUEUE_KEPT: u64 = 86_400_000;
 
 /// The arguments of `fair_acquire`.
-struct Asked<'a> {
+struct Poll<'a> {
     field: &'a str,
     send: u64,
     lease: u64,
@@ -20,7 +20,7 @@ struct Asked<'a> {
     previous_kept: u64,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Poll<'a> {
     fn read(run: &Run<'a>) -> Self {
         let number = |place: usize| run.args[place].parse().unwrap();
         Self {
@@ -37,14 +37,14 @@ impl<'a> Asked<'a> {
 
 impl ScriptModel {
     pub(super) fn fair_acquire(&mut self, run: &Run<'_>) -> Out {
-        let (asked, queue) = (Asked::read(run), Queue::read(run));
+        let (poll, queue) = (Poll::read(run), Queue::read(run));
         let latch = self.text(&run.keys[0]);
         if latch.as_deref().is_some_and(is_tombstone) {
             self.extend_ttl(&run.keys[0], run.record_ttl(0), run.now);
             return out(-2, "0", 0);
         }
         let seen = latch.as_deref().and_then(|latch| latch.strip_prefix('w')?.parse().ok());
-        let mine = self.has_field(queue.name, asked.field);
+        let mine = self.has_field(queue.name, poll.field);
         let latched = latch.filter(|_| seen.is_none());
         // Without a latch only the field shows that this owner was granted.
         let granted = match latched {
@@ -58,102 +58,105 @@ impl ScriptModel {
             return out(-1, "0", 0);
         }
         if let Some(token) = granted {
-            let left = self.extend_ttl(queue.name, asked.lease, run.now);
-            self.extend_ttl(&run.keys[0], run.record_ttl(asked.lease), run.now);
+            let left = self.extend_ttl(queue.name, poll.lease, run.now);
+            self.extend_ttl(&run.keys[0], run.record_ttl(poll.lease), run.now);
             return out(2, &token, left);
         }
-        if seen.is_some_and(|seen| asked.send <= seen) && !self.is_off(Rule::SendNumber) {
-            return self.fair_busy(&queue, self.place(&queue, asked.field), queue.alive / 3, false);
+        if seen.is_some_and(|seen| poll.send <= seen) && !self.is_off(Rule::SendNumber) {
+            return self.fair_busy(&queue, self.place(&queue, poll.field), queue.alive / 3, false);
         }
-        if let Some(granted) = self.hand_over(&asked, &queue) {
+        if let Some(granted) = self.hand_over(&poll, &queue) {
             return granted;
         }
-        self.queue_up(&asked, &queue)
+        self.queue_up(&poll, &queue)
     }
 
     /// F11. Returns the reply if a hold was handed over.
-    fn hand_over(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Option<Out> {
-        let (run, previous) = (queue.run, asked.previous?);
+    fn hand_over(&mut self, poll: &Poll<'_>, queue: &Queue<'_>) -> Option<Out> {
+        let (run, previous) = (queue.run, poll.previous?);
         if self.text(&run.keys[9]).as_deref().is_some_and(is_tombstone) {
             return None;
         }
         let held = !self.is_off(Rule::HandOverHold) && self.remove_field(queue.name, previous);
-        let (at, place) = (self.place(queue, previous), self.place(queue, asked.field));
-        let keeps_seat = !self.is_off(Rule::HandOverSeat);
-        let seat =
-            self.score(queue.seats, asked.field).or_else(|| self.score(queue.seats, previous));
-        if let Some(seat) = seat.filter(|_| keeps_seat) {
-            self.put_score(queue, queue.seats, asked.field, seat);
+        let (at, place) = (self.place(queue, previous), self.place(queue, poll.field));
+        let keeps_place = !self.is_off(Rule::HandOverPlace);
+        let arrival =
+            self.score(queue.arrivals, poll.field).or_else(|| self.score(queue.arrivals, previous));
+        if let Some(arrival) = arrival.filter(|_| keeps_place) {
+            self.put_score(queue, queue.arrivals, poll.field, arrival);
         }
-        if let (Some(at), None, true) = (at, place, keeps_seat) {
-            self.change_list(queue.queue, |list| list[at] = asked.field.into());
+        if let (Some(at), None, true) = (at, place, keeps_place) {
+            self.change_list(queue.queue, |list| list[at] = poll.field.into());
         }
         self.leave(queue, previous);
         if !self.is_off(Rule::HandOverTombstone) {
-            let life = run.record_ttl(0).max(asked.previous_kept);
+            let life = run.record_ttl(0).max(poll.previous_kept);
             self.set_latch(&run.keys[9], &format!("x{}", i64::from(held)), life, run.now);
         }
-        (held && self.is_free(queue)).then(|| self.fair_grant(asked, queue))
+        (held && self.is_free(queue)).then(|| self.fair_grant(poll, queue))
     }
 
     /// The part of `fair_acquire` from the place in the queue on: keeps it, takes it, or does
     /// without.
-    fn queue_up(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
+    fn queue_up(&mut self, poll: &Poll<'_>, queue: &Queue<'_>) -> Out {
         let run = queue.run;
-        let place = self.place(queue, asked.field);
+        let place = self.place(queue, poll.field);
         if place.is_none() && self.is_free(queue) && self.list(queue.queue).is_empty() {
-            return self.fair_grant(asked, queue);
+            return self.fair_grant(poll, queue);
         }
-        let seat = self.score(queue.seats, asked.field).filter(|_| !self.is_off(Rule::Seat));
-        if place.is_none() && seat.is_none() && !self.is_free(queue) && self.is_group(queue.name) {
+        let arrival =
+            self.score(queue.arrivals, poll.field).filter(|_| !self.is_off(Rule::Arrival));
+        if place.is_none() && arrival.is_none() && !self.is_free(queue) && self.is_group(queue.name)
+        {
             return other_kind();
         }
-        if place.is_some() || seat.is_some() || asked.last {
+        if place.is_some() || arrival.is_some() || poll.last {
             self.delete(&run.keys[0]);
         }
-        if !asked.last {
-            self.set_latch(&run.keys[0], &format!("w{}", asked.send), run.record_ttl(0), run.now);
+        if !poll.last {
+            self.set_latch(&run.keys[0], &format!("w{}", poll.send), run.record_ttl(0), run.now);
         }
-        let back = place.is_none() && seat.is_some();
-        match (place, seat) {
-            (None, Some(seat)) => self.take_seat(queue, asked.field, seat),
-            (None, None) if !asked.last => {
-                let newest = self.members(queue.seats).into_values().max().unwrap_or(0);
-                let ticket = i64::try_from(run.micros).unwrap().max(newest + 1);
-                self.put_score(queue, queue.seats, asked.field, ticket);
-                self.change_list(queue.queue, |list| list.push_back(asked.field.into()));
+        let back = place.is_none() && arrival.is_some();
+        match (place, arrival) {
+            (None, Some(arrival)) => self.restore_place(queue, poll.field, arrival),
+            (None, None) if !poll.last => {
+                let newest = self.members(queue.arrivals).into_values().max().unwrap_or(0);
+                let arrival = i64::try_from(run.micros).unwrap().max(newest + 1);
+                self.put_score(queue, queue.arrivals, poll.field, arrival);
+                self.change_list(queue.queue, |list| list.push_back(poll.field.into()));
             }
             _ => {}
         }
-        if !asked.last {
-            self.put_score(queue, queue.beats, asked.field, queue.now + queue.alive);
+        if !poll.last {
+            self.put_score(queue, queue.beats, poll.field, queue.now + queue.alive);
         }
-        let (head, more) = self.fair_head(queue, Some(asked.field), false);
-        if self.is_free(queue) && head.as_deref().is_none_or(|head| head == asked.field) {
-            return self.fair_grant(asked, queue);
+        let (head, more) = self.fair_head(queue, Some(poll.field), false);
+        if self.is_free(queue) && head.as_deref().is_none_or(|head| head == poll.field) {
+            return self.fair_grant(poll, queue);
         }
-        if asked.last {
-            self.leave(queue, asked.field);
+        if poll.last {
+            self.leave(queue, poll.field);
             self.fair_tombstone(&run.keys[0], "x0", run.record_ttl(0), run.now);
             return self.fair_busy(queue, None, 0, false);
         }
-        let after = self.wait_on(asked, queue, &head.unwrap());
+        let after = self.wait_on(poll, queue, &head.unwrap());
         let after = if more { 10 } else { after };
-        self.fair_busy(queue, self.place(queue, asked.field), after, back)
+        self.fair_busy(queue, self.place(queue, poll.field), after, back)
     }
 
-    fn take_seat(&mut self, queue: &Queue<'_>, field: &str, seat: i64) {
+    fn restore_place(&mut self, queue: &Queue<'_>, field: &str, arrival: i64) {
         let list = self.list(queue.queue);
         let before = |other: &String| {
-            Queue::is_ours(other) && self.score(queue.seats, other).is_some_and(|its| its <= seat)
+            Queue::is_ours(other)
+                && self.score(queue.arrivals, other).is_some_and(|its| its <= arrival)
         };
         let at = list.iter().take_while(|other| before(other)).count();
         self.change_list(queue.queue, |list| list.insert(at, field.into()));
     }
 
     /// Everything that a poll writes; returns when to poll again.
-    fn wait_on(&mut self, asked: &Asked<'_>, queue: &Queue<'_>, head: &str) -> i64 {
-        let place = self.place(queue, asked.field).unwrap();
+    fn wait_on(&mut self, poll: &Poll<'_>, queue: &Queue<'_>, head: &str) -> i64 {
+        let place = self.place(queue, poll.field).unwrap();
         let (mut foreign, mut before, mut nearest) = (place.saturating_sub(256), None, None);
         for other in self.list(queue.queue).into_iter().take(place.min(256)) {
             let mut score = self.score(queue.timeouts, &other);
@@ -168,12 +171,12 @@ impl ScriptModel {
             }
             before = score;
         }
-        let room = i64::try_from(foreign).unwrap() * asked.allowance;
+        let room = i64::try_from(foreign).unwrap() * poll.allowance;
         let room = nearest
             .map_or(room, |nearest: i64| room.max((nearest - queue.now).min(room + 3_600_000)));
         let room = if self.is_off(Rule::Room) { 0 } else { room };
         let score = queue.now + queue.alive + queue.skew + room;
-        self.set_score(queue.timeouts, asked.field, score);
+        self.set_score(queue.timeouts, poll.field, score);
         for key in [queue.queue, queue.timeouts] {
             self.pexpire(key, QUEUE_KEPT, queue.run.now);
         }
@@ -212,21 +215,21 @@ impl ScriptModel {
         out(0, &format!("{place},{after},{}", i64::from(back)), if ms == -2 { 0 } else { ms })
     }
 
-    fn fair_grant(&mut self, asked: &Asked<'_>, queue: &Queue<'_>) -> Out {
+    fn fair_grant(&mut self, poll: &Poll<'_>, queue: &Queue<'_>) -> Out {
         let run = queue.run;
         let Some(token) = self.mint(run, &run.keys[8], run.args[13].parse().unwrap()) else {
             return out(-6, "0", 0);
         };
-        self.leave(queue, asked.field);
+        self.leave(queue, poll.field);
         self.delete(queue.watch);
         if self.is_off(Rule::GrantLatch) {
             self.delete(&run.keys[0]);
         } else {
-            self.set_latch(&run.keys[0], &token, run.record_ttl(asked.lease), run.now);
+            self.set_latch(&run.keys[0], &token, run.record_ttl(poll.lease), run.now);
         }
-        let hash = BTreeMap::from([(asked.field.to_owned(), "1".to_owned())]);
-        self.put(queue.name, Value::Hash(hash), Some(run.now + asked.lease));
-        out(1, &token, i64::try_from(asked.lease).unwrap())
+        let hash = BTreeMap::from([(poll.field.to_owned(), "1".to_owned())]);
+        self.put(queue.name, Value::Hash(hash), Some(run.now + poll.lease));
+        out(1, &token, i64::try_from(poll.lease).unwrap())
     }
 
     pub(super) fn fair_release(&mut self, run: &Run<'_>) -> Out {
@@ -241,16 +244,16 @@ impl ScriptModel {
             held |= self.remove_field(queue.name, field);
             self.leave(&queue, field);
         }
-        let verdict = i64::from(held);
-        self.fair_tombstone(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
+        let code = i64::from(held);
+        self.fair_tombstone(&run.keys[0], &format!("x{code}"), run.record_ttl(0), run.now);
         if let Some(latch) = previous {
             let life = run.record_ttl(0).max(run.args[10].parse().unwrap());
-            self.fair_tombstone(latch, &format!("x{verdict}"), life, run.now);
+            self.fair_tombstone(latch, &format!("x{code}"), life, run.now);
         }
         if self.is_free(&queue) {
             self.fair_head(&queue, None, true);
         }
-        out(verdict, "0", 0)
+        out(code, "0", 0)
     }
 
     fn fair_tombstone(&mut self, latch: &str, value: &str, life: u64, now: u64) {

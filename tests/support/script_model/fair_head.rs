@@ -6,14 +6,14 @@ use super::{Run, ScriptModel, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     SendNumber,
-    Seat,
+    Arrival,
     Room,
     Grace,
-    Tell,
+    Notify,
     Tombstone,
     GrantLatch,
     HandOverHold,
-    HandOverSeat,
+    HandOverPlace,
     HandOverTombstone,
     AbandonPrevious,
 }
@@ -25,7 +25,7 @@ pub(super) struct Queue<'a> {
     pub(super) queue: &'a str,
     pub(super) timeouts: &'a str,
     pub(super) beats: &'a str,
-    pub(super) seats: &'a str,
+    pub(super) arrivals: &'a str,
     pub(super) watch: &'a str,
     channel: &'a str,
     pub(super) alive: i64,
@@ -38,8 +38,8 @@ pub(super) struct Queue<'a> {
 /// The record of the head.
 struct Watch {
     since: i64,
-    told: i64,
-    heard: bool,
+    sent: i64,
+    listened: bool,
 }
 
 const DAY: i64 = 86_400_000;
@@ -55,7 +55,7 @@ impl<'a> Queue<'a> {
             queue: &run.keys[2],
             timeouts: &run.keys[3],
             beats: &run.keys[4],
-            seats: &run.keys[5],
+            arrivals: &run.keys[5],
             watch: &run.keys[6],
             channel: &run.keys[7],
             alive: time(5),
@@ -86,7 +86,7 @@ impl ScriptModel {
 
     pub(super) fn leave(&mut self, queue: &Queue<'_>, field: &str) {
         self.change_list(queue.queue, |list| list.retain(|other| other != field));
-        for key in [queue.timeouts, queue.beats, queue.seats] {
+        for key in [queue.timeouts, queue.beats, queue.arrivals] {
             self.remove_member(key, field);
         }
     }
@@ -98,9 +98,9 @@ impl ScriptModel {
         self.extend_ttl(key, life, queue.run.now);
     }
 
-    fn tell(&mut self, queue: &Queue<'_>, field: &str) -> bool {
+    fn notify(&mut self, queue: &Queue<'_>, field: &str) -> bool {
         let channel = format!("{}:{field}", queue.channel);
-        if !self.is_off(Rule::Tell) {
+        if !self.is_off(Rule::Notify) {
             self.publish_to_both(queue.run, &channel, "0");
         }
         self.has_receiver(queue.run, &channel)
@@ -132,23 +132,23 @@ impl ScriptModel {
         let (now, open) = (queue.now, self.is_free(queue));
         let score = self.score(queue.timeouts, head);
         let mut watch = self.watch(queue, head);
-        if watch.since == 0 || now - watch.told > queue.short {
+        if watch.since == 0 || now - watch.sent > queue.short {
             watch.since = now;
         }
-        let due = must || now - watch.told >= 1000;
+        let due = must || now - watch.sent >= 1000;
         let (dead, score_to) = if Queue::is_ours(head) {
             let ends = self.score(queue.beats, head).unwrap_or_else(|| {
                 self.put_score(queue, queue.beats, head, now + queue.alive);
                 now + queue.alive
             });
             if ends > now && open && due {
-                self.tell(queue, head);
-                watch.told = now;
+                self.notify(queue, head);
+                watch.sent = now;
             }
             let least = ends + queue.skew;
             (ends <= now, score.is_none_or(|score| score < least).then_some(least))
         } else {
-            self.judge(queue, head, score, due, &mut watch)
+            self.is_dead_foreign(queue, head, score, due, &mut watch)
         };
         if dead {
             return false;
@@ -156,15 +156,15 @@ impl ScriptModel {
         if let Some(to) = score_to {
             self.set_score(queue.timeouts, head, to);
         }
-        let Watch { since, told, heard } = watch;
-        let text = format!("{since} {told} {} {head}", i64::from(heard));
+        let Watch { since, sent, listened } = watch;
+        let text = format!("{since} {sent} {} {head}", i64::from(listened));
         let ends_at = u64::try_from(now + 2 * queue.long).unwrap();
         self.put(queue.watch, Value::Text(text), Some(ends_at));
         true
     }
 
     /// F8 and F9: whether a waiter of Redisson's is dead, and what its score must be.
-    fn judge(
+    fn is_dead_foreign(
         &mut self,
         queue: &Queue<'_>,
         head: &str,
@@ -177,18 +177,18 @@ impl ScriptModel {
         let passed = score.is_none_or(|score| score <= now);
         let open = self.is_free(queue);
         if due && (open || low) {
-            watch.heard = self.tell(queue, head);
-            watch.told = now;
+            watch.listened = self.notify(queue, head);
+            watch.sent = now;
         }
         let dead = if open {
-            let grace = if watch.heard { queue.long } else { queue.short };
-            !watch.heard && passed || now - watch.since >= grace
+            let grace = if watch.listened { queue.long } else { queue.short };
+            !watch.listened && passed || now - watch.since >= grace
         } else {
             watch.since = 0;
             false
         };
         let to = match score {
-            _ if watch.heard && low => Some(now + 2 * queue.long),
+            _ if watch.listened && low => Some(now + 2 * queue.long),
             None => Some(now + queue.short),
             Some(score) => (score > now + DAY).then_some(now + DAY),
         };
@@ -200,10 +200,10 @@ impl ScriptModel {
         let mut words = text.splitn(4, ' ');
         let mut number = || words.next().and_then(|word| word.parse().ok());
         match (number(), number(), number(), words.next()) {
-            (Some(since), Some(told), Some(heard), Some(who)) if who == head => {
-                Watch { since, told, heard: heard == 1 }
+            (Some(since), Some(sent), Some(listened), Some(who)) if who == head => {
+                Watch { since, sent, listened: listened == 1 }
             }
-            _ => Watch { since: queue.now, told: 0, heard: false },
+            _ => Watch { since: queue.now, sent: 0, listened: false },
         }
     }
 }

@@ -150,9 +150,9 @@ impl ScriptModel {
         if held > 0 {
             self.publish_to_both(run, &run.keys[2], "0");
         }
-        let verdict = i64::from(held == fields.len());
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
-        out(verdict, "0", 0)
+        let code = i64::from(held == fields.len());
+        self.set_latch(&run.keys[0], &format!("x{code}"), run.record_ttl(0), run.now);
+        out(code, "0", 0)
     }
 
     fn group_force_release(&mut self, run: &Run<'_>) -> Out {

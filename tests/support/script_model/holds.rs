@@ -51,7 +51,7 @@ impl Kind {
     }
 
     /// The index of the argument that makes an acquisition publish that no permit is left.
-    const fn tells(self) -> usize {
+    const fn announces_arg(self) -> usize {
         match self {
             Self::Semaphore => 9,
             Self::Permits => 8,
@@ -227,8 +227,8 @@ impl ScriptModel {
             self.pexpire(set, ms.unsigned_abs(), run.now);
         }
         self.add_to(&run.keys[1], -permits);
-        let tells = run.args.get(kind.tells()).is_some_and(|flag| flag == "1");
-        if tells && available == Some(permits) {
+        let announces_arg = run.args.get(kind.announces_arg()).is_some_and(|flag| flag == "1");
+        if announces_arg && available == Some(permits) {
             let zeros = self.listeners(&run.keys[3]).clamp(1, 20);
             self.publish_to_both(run, &run.keys[3], &"0".repeat(zeros));
         }

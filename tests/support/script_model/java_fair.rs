@@ -14,7 +14,7 @@ pub struct JavaFair<'a> {
 
 /// The caller of a script of Redisson's, and its clock. Redis' own clock is `server`.
 #[derive(Clone, Copy)]
-pub struct JavaAsks<'a> {
+pub struct JavaPoll<'a> {
     pub holder: &'a str,
     pub lease: u64,
     pub allowance: i64,
@@ -24,7 +24,7 @@ pub struct JavaAsks<'a> {
 
 impl ScriptModel {
     /// `fair_acquire.lua`; `None` if the lock is acquired.
-    pub fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> Option<i64> {
+    pub fn java_acquire(&mut self, lock: &JavaFair<'_>, asks: JavaPoll<'_>) -> Option<i64> {
         if self.enters(lock, asks) {
             return None;
         }
@@ -41,7 +41,7 @@ impl ScriptModel {
     }
 
     /// `fair_once.lua`
-    pub fn java_once(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+    pub fn java_once(&mut self, lock: &JavaFair<'_>, asks: JavaPoll<'_>) -> bool {
         self.enters(lock, asks)
     }
 
@@ -59,7 +59,7 @@ impl ScriptModel {
     pub fn java_unlock(
         &mut self,
         lock: &JavaFair<'_>,
-        asks: JavaAsks<'_>,
+        asks: JavaPoll<'_>,
         latch: &str,
         latch_life: u64,
     ) -> Option<i64> {
@@ -80,22 +80,22 @@ impl ScriptModel {
             self.delete(lock.name);
         }
         self.put(latch, Value::Text("1".into()), Some(asks.server + latch_life));
-        self.java_tells(lock, head);
+        self.java_notify(lock, head);
         Some(1)
     }
 
     /// `fair_force_unlock.lua`
-    pub fn java_force_unlock(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+    pub fn java_force_unlock(&mut self, lock: &JavaFair<'_>, asks: JavaPoll<'_>) -> bool {
         self.expire(asks.server);
         let head = self.sweep(lock, asks.now);
         let held = self.delete(lock.name);
         if held {
-            self.java_tells(lock, head);
+            self.java_notify(lock, head);
         }
         held
     }
 
-    fn java_tells(&mut self, lock: &JavaFair<'_>, head: Option<String>) {
+    fn java_notify(&mut self, lock: &JavaFair<'_>, head: Option<String>) {
         if let Some(head) = head {
             self.publish(&format!("{}:{head}", lock.channel), "0", false);
         }
@@ -112,7 +112,7 @@ impl ScriptModel {
         }
     }
 
-    fn enters(&mut self, lock: &JavaFair<'_>, asks: JavaAsks<'_>) -> bool {
+    fn enters(&mut self, lock: &JavaFair<'_>, asks: JavaPoll<'_>) -> bool {
         self.expire(asks.server);
         let head = self.sweep(lock, asks.now);
         let free = !self.keys.contains_key(lock.name);

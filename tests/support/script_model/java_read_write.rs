@@ -53,11 +53,11 @@ impl ScriptModel {
         if let Some(known) = self.text(latch) {
             return known.parse().ok();
         }
-        let told = |model: &mut Self, verdict: i64| {
-            model.put(latch, Value::Text(verdict.to_string()), Some(now + life));
+        let publish = |model: &mut Self, code: i64| {
+            model.put(latch, Value::Text(code.to_string()), Some(now + life));
         };
         let Some(mode) = self.field(run.name, "mode").map(ToOwned::to_owned) else {
-            told(self, 1);
+            publish(self, 1);
             return None;
         };
         if !self.has_field(run.name, run.holder) {
@@ -75,12 +75,12 @@ impl ScriptModel {
                 self.pexpire(run.name, longest.unsigned_abs(), now);
             }
             if longest > 0 || mode == "write" {
-                told(self, 0);
+                publish(self, 0);
                 return Some(0);
             }
         }
         self.delete(run.name);
-        told(self, 1);
+        publish(self, 1);
         Some(1)
     }
 
@@ -120,7 +120,7 @@ impl ScriptModel {
             return known.parse().ok();
         }
         let field = format!("{}:write", run.holder);
-        let verdict = match self.field(run.name, "mode") {
+        let code = match self.field(run.name, "mode") {
             None => None,
             Some("write") if self.has_field(run.name, &field) => {
                 let left = self.entries(run.name, &field) - 1;
@@ -139,9 +139,9 @@ impl ScriptModel {
             }
             Some(_) => return None,
         };
-        let known = verdict.unwrap_or(1).to_string();
+        let known = code.unwrap_or(1).to_string();
         self.put(latch, Value::Text(known), Some(now + life));
-        verdict
+        code
     }
 
     /// Renews the read holds of one holder; returns whether it had any.

@@ -164,9 +164,9 @@ impl ScriptModel {
                 self.publish_to_both(run, &lock[1], "0");
             }
         }
-        let verdict = i64::from(held == locks.len());
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
-        out(verdict, "0", 0)
+        let code = i64::from(held == locks.len());
+        self.set_latch(&run.keys[0], &format!("x{code}"), run.record_ttl(0), run.now);
+        out(code, "0", 0)
     }
 
     pub(super) fn lock_force_release(&mut self, run: &Run<'_>) -> Out {

@@ -11,7 +11,7 @@ impl ScriptModel {
         act: impl FnOnce(&mut Self) -> (i64, String),
     ) -> Out {
         if let Some(record) = self.text(&run.keys[0]) {
-            return told(&record);
+            return recorded(&record);
         }
         let Some(not_after) = run.not_after else { return out(-4, "0", 0) };
         if run.is_late() {
@@ -27,7 +27,7 @@ impl ScriptModel {
 
     pub(super) fn cancel(&mut self, run: &Run<'_>) -> Out {
         match (self.text(&run.keys[0]), run.not_after) {
-            (Some(record), _) if record != "x" => return told(&record),
+            (Some(record), _) if record != "x" => return recorded(&record),
             (None, None) => return out(-4, "0", 0),
             (None, Some(not_after)) if run.now > not_after + window(run) => {
                 return out(-5, "0", 0);
@@ -44,7 +44,7 @@ impl ScriptModel {
     }
 }
 
-fn told(record: &str) -> Out {
+fn recorded(record: &str) -> Out {
     match record.split_once(':') {
         Some((code, value)) => out(code.parse().unwrap(), value, 1),
         None => out(-2, "0", 0),

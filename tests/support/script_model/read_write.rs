@@ -241,9 +241,9 @@ impl ScriptModel {
                 _ => {}
             }
         }
-        let verdict = i64::from(held && timed);
-        self.set_latch(&run.keys[0], &format!("x{verdict}"), run.record_ttl(0), run.now);
-        out(verdict, "0", 0)
+        let code = i64::from(held && timed);
+        self.set_latch(&run.keys[0], &format!("x{code}"), run.record_ttl(0), run.now);
+        out(code, "0", 0)
     }
 
     fn rw_force_release(&mut self, run: &Run<'_>) -> Out {

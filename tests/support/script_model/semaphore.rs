@@ -5,7 +5,7 @@ use super::holds::{NEVER, rules};
 use super::{Out, Run, ScriptModel, Value, out};
 
 /// How many holds are examined one by one.
-const TOLD: usize = 500;
+const LISTED_MAX: usize = 500;
 
 impl ScriptModel {
     pub(super) fn semaphore(&mut self, script: &str, run: &Run<'_>) -> Out {
@@ -63,11 +63,11 @@ impl ScriptModel {
         let now = i64::try_from(run.now).unwrap();
         let there = self.number(&run.keys[1]);
         let members = self.members(&run.keys[2]);
-        let mut told: Vec<_> = members.iter().map(|(member, at)| (*at, member)).collect();
-        told.sort_unstable();
-        told.truncate(TOLD);
+        let mut listed: Vec<_> = members.iter().map(|(member, at)| (*at, member)).collect();
+        listed.sort_unstable();
+        listed.truncate(LISTED_MAX);
         let permits = |over: bool| -> i64 {
-            let of = told.iter().filter(|(at, _)| (*at <= now) == over);
+            let of = listed.iter().filter(|(at, _)| (*at <= now) == over);
             of.map(|(_, member)| Kind::Semaphore.weight(member)).sum()
         };
         let holds = members.values().filter(|at| **at > now).count();

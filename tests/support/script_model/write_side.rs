@@ -95,9 +95,9 @@ impl ScriptModel {
         if held || wanted {
             self.publish_to_both(run, channel, "1");
         }
-        let (verdict, epoch) = (i64::from(held), epoch.unwrap_or_default());
-        self.set_latch(latch_key, &format!("x{verdict}{epoch}"), run.record_ttl(0), run.now);
-        out(verdict, if epoch.is_empty() { "0" } else { &epoch }, 0)
+        let (code, epoch) = (i64::from(held), epoch.unwrap_or_default());
+        self.set_latch(latch_key, &format!("x{code}{epoch}"), run.record_ttl(0), run.now);
+        out(code, if epoch.is_empty() { "0" } else { &epoch }, 0)
     }
 
     fn want_no_more(&mut self, want: &str, field: &str) -> bool {

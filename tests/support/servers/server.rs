@@ -17,11 +17,11 @@ use tempfile::TempDir;
 use super::PASSWORD;
 
 /// How often a test polls a server before it gives up, and the pause in between.
-const ASK: (usize, Duration) = (30_000, Duration::from_millis(10));
+const PING_ATTEMPTS: (usize, Duration) = (30_000, Duration::from_millis(10));
 
 /// A shell script that kills the servers below a folder when its input ends, because the test's
 /// process has ended.
-const WARDEN: &str =
+const WATCHDOG_SCRIPT: &str =
     r#"read _; for f in "$1"/*/pid; do kill -KILL "$(cat "$f")"; done; rm -rf "$1""#;
 
 /// The folder of some servers. Dropped with the value; the servers must have ended by then.
@@ -34,7 +34,7 @@ impl Folder {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut warden = Command::new("sh");
-        warden.args(["-c", WARDEN, "sh"]).arg(folder.path());
+        warden.args(["-c", WATCHDOG_SCRIPT, "sh"]).arg(folder.path());
         warden.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // A signal to the whole group of a terminal or of a supervisor must not kill it.
         warden.process_group(0);
@@ -174,11 +174,11 @@ pub fn signal(child: &Child, signal: &str) {
 
 /// Polls `ask` until it returns a value.
 pub fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..ASK.0 {
+    for _ in 0..PING_ATTEMPTS.0 {
         if let Some(found) = ask() {
             return found;
         }
-        sleep(ASK.1);
+        sleep(PING_ATTEMPTS.1);
     }
     panic!("no answer for too long");
 }

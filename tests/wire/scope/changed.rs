@@ -90,8 +90,8 @@ fn the_arguments_of_a_call_must_name_one_owner() {
     let mut changed = 0;
     for known in every_call("app:a", "app:b", Publish::Plain) {
         let (keys, args) = known.words();
-        let said = keys.iter().chain(&args).filter(|word| word.contains(&me)).count();
-        for place in (0..args.len()).filter(|place| said > 1 && args[*place].contains(&me)) {
+        let occurrences = keys.iter().chain(&args).filter(|word| word.contains(&me)).count();
+        for place in (0..args.len()).filter(|place| occurrences > 1 && args[*place].contains(&me)) {
             refuses(&known, place, &args[place].replace(&me, &other));
             changed += 1;
         }
@@ -153,7 +153,7 @@ fn a_call_with_an_invalid_permit_id_or_lock_kind_is_rejected() {
 }
 
 #[test]
-fn another_s_permits_are_not_reached_by_a_name_that_is_spelt_like_them() {
+fn a_name_that_is_a_key_of_another_object_does_not_reach_that_object() {
     let prefix = Prefix::new("{a}:").unwrap();
     let covers = |name: &str| {
         let mut calls = every_call(name, "{a}:x", Publish::Plain).into_iter();
@@ -218,9 +218,9 @@ proptest! {
         }
         let is_same = names.iter().all(|name| known.names.iter().any(|known| known == name));
         // A name that stands alone, or among others without keys of its own, is read as it is.
-        let is_told = keys.len() == 1 || names.contains(&changed.as_str());
+        let may_touch = keys.len() == 1 || names.contains(&changed.as_str());
         let by_owner = changed.starts_with("el:") || changed.contains(":rwlock_timeout:");
-        prop_assert!(is_told || is_same && by_owner, "{}: {names:?} {keys:?}", script.name);
+        prop_assert!(may_touch || is_same && by_owner, "{}: {names:?} {keys:?}", script.name);
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn every_script_is_read_but_the_one_that_runs_another_s() {
 }
 
 #[test]
-fn a_name_in_braces_is_told_apart_where_its_first_key_is_there() {
+fn a_name_in_braces_is_recognized_by_the_first_key() {
     for known in every_call("{a}", "{a}b", Publish::Plain) {
         let touched = read(&known).unwrap();
         assert!(Prefix::new("{a").unwrap().covers(&touched), "{}", known.call.script().name);
@@ -80,7 +80,7 @@ fn a_name_in_braces_is_told_apart_where_its_first_key_is_there() {
 /// Attack H1 and similar ones: a gateway rejects the call by its number of keys before it compares
 /// any two keys.
 #[test]
-fn a_call_with_too_many_keys_or_arguments_is_refused_whatever_they_are() {
+fn a_call_with_too_many_keys_or_arguments_is_rejected() {
     for known in every_call("app:a", "app:b", Publish::Plain) {
         let (script, (mut keys, mut args)) = (known.call.script(), known.words());
         let names: Vec<String> = (0..20_000).map(|number| format!("el:{{{number}}}:")).collect();
@@ -93,7 +93,7 @@ fn a_call_with_too_many_keys_or_arguments_is_refused_whatever_they_are() {
 }
 
 #[test]
-fn settings_of_a_fair_lock_s_queue_other_than_the_default_are_told() {
+fn settings_of_a_fair_lock_s_queue_are_sent_if_they_differ_from_the_default() {
     let s = Duration::from_secs;
     let reads = |settings: FairSettings| {
         let calls = FairCalls::new(LockName::parse("a").unwrap(), settings, Publish::Plain);

@@ -1,5 +1,5 @@
-//! What a gateway reads from every call that the library makes, and from calls that were changed on
-//! the way.
+//! The names and rights that a gateway reads from every call of the library, and from calls that
+//! were changed on the way.
 
 mod changed;
 mod channels;

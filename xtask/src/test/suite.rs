@@ -12,14 +12,14 @@ use crate::setup::Tool;
 pub(crate) enum Extent {
     /// The suites that a contributor runs before a pull request: minutes.
     Quick,
-    /// All suites, with the large inputs: what CI runs.
+    /// All suites, with the large inputs, as in CI.
     Full,
 }
 
 /// A part of the tests with a name, a time and counts of its own.
 pub(crate) struct Suite {
     pub(crate) name: &'static str,
-    /// What the suite shows, in a few words.
+    /// A description of a few words.
     pub(crate) about: &'static str,
     /// The smallest extent that runs it.
     pub(crate) from: Extent,

@@ -12,7 +12,7 @@ use crate::time::Instant;
 impl Acquire {
     /// Pauses after a refusal: another owner has the lock, or too few permits are free.
     pub(super) fn pause(&mut self, busy: &Reply, now: Instant) {
-        if self.waits_for_the_last() {
+        if self.pause_for_last_try() {
             return;
         }
         let spins = matches!(self.target.pacing, Pacing::Spin(_));
@@ -35,15 +35,15 @@ impl Acquire {
 
     /// Pauses after a try without a usable reply. `retry_after` is the gateway's `Retry-After`.
     pub(super) fn pause_after_failure(&mut self, retry_after: Option<Duration>, now: Instant) {
-        if !self.waits_for_the_last() {
+        if !self.pause_for_last_try() {
             self.holder_ends = None;
             self.pause_for(RetryHints { retry_after, ..RetryHints::default() }, now);
         }
     }
 
-    /// Whether the budget has room only for the last try, which is sent at the end of the wait; if
-    /// so, pauses until then.
-    fn waits_for_the_last(&mut self) -> bool {
+    /// Pauses until the end of the wait if the rest of the budget is reserved for the last try;
+    /// returns whether it does.
+    fn pause_for_last_try(&mut self) -> bool {
         let over = self.wait_over.filter(|_| !self.affords_another());
         if let Some(over) = over {
             self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };

@@ -16,16 +16,16 @@ impl Acquire {
         }
     }
 
-    /// Whether a new round takes over the seat of this one.
+    /// Whether a new round takes over this one's place in the queue.
     pub(super) fn keeps_place(&self, now: Instant) -> bool {
-        // While it is not known which of two owners has the seat, a third cannot take it over.
+        // While it is not known which of two owners has the place, a third cannot take it over.
         self.current.previous.is_none()
             && self.target.target.has_queue()
             && !self.is_wait_over(now)
             && self.affords_another()
     }
 
-    /// Retries under a new owner, which takes over the seat of the previous one in the queue, so
+    /// Retries under a new owner, which takes over the place of the previous one in the queue, so
     /// that nothing has to be abandoned.
     pub(super) fn continue_with_new_owner(&mut self, now: Instant) {
         let next = self.next_attempt(now);

@@ -59,9 +59,9 @@ pub struct MultiGrantPart {
     pub counts: bool,
 }
 
-/// The calls of one part. In a round: a try, its undoing, and a second undoing in case the first is
-/// not confirmed. In the last round: the undoing of an owner kept until then, a try, its undoing.
-const RESERVED: ReservedCalls = ReservedCalls { round: 3, last_round: 3 };
+/// The calls of one part. In a pass: a try, its undoing, and a second undoing in case the first is
+/// not confirmed. In the last pass: the undoing of an owner kept until then, a try, its undoing.
+const RESERVED: ReservedCalls = ReservedCalls { pass: 3, last_pass: 3 };
 
 /// The machine that acquires several parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -111,19 +111,19 @@ impl AcquireAll {
     /// Tries all parts that are not held, and extends those whose renewal is due. Only the first
     /// that is not held may join a queue, since the machine waits for that one if it is refused.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(|part| part.needs(now));
-        let last = self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len());
-        let queues = self.first_missing(now);
-        self.parts.send_tries(&places, last, queues, None, now);
+        let places = self.parts.places(|part| part.needs_try(now));
+        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
+        let awaited = self.first_missing(now);
+        self.parts.send_tries(&places, last, awaited, None, now);
         (self.kept_until, self.stage) = (None, Stage::Requesting(last));
     }
 
     /// Tries the part that the machine waits for, and extends the kept parts that are due.
     fn try_one(&mut self, place: usize, now: Instant) {
         let kept = self.parts.iter().take(place).filter(|(_, part)| part.held(now).is_some());
-        let due = kept.filter(|(_, part)| part.needs(now));
+        let due = kept.filter(|(_, part)| part.needs_try(now));
         let places: Vec<usize> = due.map(|(place, _)| place).chain([place]).collect();
-        if self.parts.is_wait_over(now) || !self.parts.afford_round_of(places.len()) {
+        if self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len()) {
             return self.try_all(now);
         }
         // While parts are kept, a lost reply must not delay their release by much more than
@@ -141,7 +141,7 @@ impl AcquireAll {
         }
         match self.first_missing(now) {
             None => self.complete(last, now),
-            // The awaited part is granted. The part at `place` was not tried in this round: it was
+            // The awaited part is granted. The part at `place` was not tried in this pass: it was
             // released before the wait, or its lease has expired since.
             Some(place) if self.was_not_tried(place) => {
                 self.parts.reset_backoff();
@@ -151,7 +151,8 @@ impl AcquireAll {
         }
     }
 
-    /// Whether the last round has not refused the part: it is idle, or its hold has expired.
+    /// Whether the pass that has just ended has not refused the part: it is idle, or its hold has
+    /// expired.
     fn was_not_tried(&self, place: usize) -> bool {
         let status = self.parts.get(place).map(Part::status);
         matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
@@ -179,7 +180,7 @@ impl AcquireAll {
                 self.stage = Stage::Over(Ok(MultiGrant { parts: parts.collect(), token }));
             }
             // Parts that were kept during the wait have used up much of their leases.
-            Some(_) if !self.extended && self.parts.afford_round_of(short.len()) => {
+            Some(_) if !self.extended && self.parts.can_afford_pass(short.len()) => {
                 self.extended = true;
                 self.parts.send_tries(&short, last, None, None, now);
                 self.stage = Stage::Requesting(last);
@@ -225,7 +226,7 @@ impl AcquireAll {
         let after: Vec<usize> = (place + 1..self.parts.count()).collect();
         self.parts.undo(&after);
         self.keep(place, now);
-        if joins && self.parts.afford_round_of(place + 1) {
+        if joins && self.parts.can_afford_pass(place + 1) {
             self.try_one(place, now);
         } else {
             self.pause(place, now);

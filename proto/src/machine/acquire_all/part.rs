@@ -108,7 +108,7 @@ impl Part {
     }
 
     /// Whether it needs a try: it is not held, or its lease is due for renewal.
-    pub(in crate::machine) fn needs(&self, now: Instant) -> bool {
+    pub(in crate::machine) fn needs_try(&self, now: Instant) -> bool {
         self.held(now).is_none_or(|(lease, _)| now.has_reached(lease.renew_at()))
     }
 

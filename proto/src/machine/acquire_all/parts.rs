@@ -1,5 +1,9 @@
-//! The parts of a machine, their common budget of calls, and the pauses of the wait for one of
-//! them.
+//! The parts of an `AcquireAll` or `AcquireQuorum` machine: their shared budget of calls, and the
+//! pauses of the wait for one of them.
+//!
+//! A *pass* sends one try to each of some parts, and lasts until each has a reply or a failure. The
+//! wait repeats passes. The *last pass* follows the end of the wait, so the budget must always keep
+//! calls for it, and for releasing the parts that earlier passes have acquired.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -12,7 +16,7 @@ use super::super::{
 };
 use super::part::Part;
 use super::terms::{PartStatus, SharedState, TryOptions};
-use crate::error::{AcquireError, FailureKind};
+use crate::error::AcquireError;
 use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
@@ -21,8 +25,8 @@ use crate::time::Instant;
 const ATTEMPTS: u8 = 2;
 /// Attempts of the undoing that ends the machine: a hold that it leaves lasts for its whole lease.
 const ATTEMPTS_AT_UNDOING: u8 = 3;
-/// The least time for an attempt whose time is cut to the end of the wait or to `keep_time`.
-const OVERHANG: Duration = Duration::from_secs(1);
+/// The shortest time for an attempt whose time is cut to the end of the wait or to `keep_time`.
+const MIN_ATTEMPT_TIME: Duration = Duration::from_secs(1);
 /// The awaited place of a machine that waits for no part in particular.
 pub(in crate::machine) const NOTHING: usize = usize::MAX;
 
@@ -33,9 +37,9 @@ pub(in crate::machine) struct Parts {
     shared: SharedState,
     /// The largest number of calls of the whole acquisition; `None` for no limit.
     budget: Option<u32>,
-    /// The calls that a round reserves for each part in it.
-    round: u32,
-    /// The calls reserved for the last round, for all parts together.
+    /// The calls that a pass reserves for each part in it.
+    calls_per_part: u32,
+    /// The calls reserved for the last pass, for all parts together.
     reserve: u32,
     /// How the wait for each part paces its tries.
     pacing: Vec<Pacing>,
@@ -46,13 +50,13 @@ pub(in crate::machine) struct Parts {
     is_contended: bool,
 }
 
-/// The calls reserved per part.
+/// The number of calls to reserve for each part.
 #[derive(Clone, Copy)]
 pub(in crate::machine) struct ReservedCalls {
-    /// For a round.
-    pub(in crate::machine) round: u32,
-    /// For the last round.
-    pub(in crate::machine) last_round: u32,
+    /// In any pass but the last.
+    pub(in crate::machine) pass: u32,
+    /// In the last pass.
+    pub(in crate::machine) last_pass: u32,
 }
 
 impl Parts {
@@ -60,7 +64,7 @@ impl Parts {
         targets: Vec<Target>,
         params: &AcquireParams<()>,
         attempt_time: Duration,
-        ReservedCalls { round, last_round }: ReservedCalls,
+        ReservedCalls { pass, last_pass }: ReservedCalls,
         entropy: Entropy,
         clocks: &[Option<ServerClock>],
         now: Instant,
@@ -77,14 +81,24 @@ impl Parts {
             })
             .collect();
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
-        // The least budget of one round and the last one, whatever the caller's budget is: with
-        // less, no try would be possible.
-        let at_least = count.saturating_mul(round + last_round);
+        // A smaller budget would allow no try, so it is raised to that of one pass and the last
+        // one.
+        let at_least = count.saturating_mul(pass + last_pass);
         let budget = params.budget.map(|budget| budget.get().max(at_least));
-        let reserve = count.saturating_mul(last_round);
+        let reserve = count.saturating_mul(last_pass);
         let backoff = (NOTHING, Backoff::new(Pacing::Jittered));
         let (pacing, notifications) = (Vec::new(), NotificationState::default());
-        Self { list, shared, budget, round, reserve, pacing, backoff, notifications, is_contended }
+        Self {
+            list,
+            shared,
+            budget,
+            calls_per_part: pass,
+            reserve,
+            pacing,
+            backoff,
+            notifications,
+            is_contended,
+        }
     }
 
     /// Sets the pauses of the waits, in the order of the parts; jittered for a part without an
@@ -123,60 +137,69 @@ impl Parts {
         self.shared.is_wait_over(now)
     }
 
-    /// Whether the budget has room for a round of `parts` parts and for the last round after it.
-    pub(in crate::machine) fn afford_round_of(&self, parts: usize) -> bool {
-        let round = u32::try_from(parts).unwrap_or(u32::MAX).saturating_mul(self.round);
-        self.affords(round.saturating_add(self.reserve))
+    /// Whether the budget suffices for a pass over `parts` parts and for the last pass after it.
+    pub(in crate::machine) fn can_afford_pass(&self, parts: usize) -> bool {
+        self.can_afford(self.calls_of_pass(parts).saturating_add(self.reserve))
     }
 
-    /// Whether the budget has room for `calls` more calls, besides those reserved for requests
-    /// begun.
-    pub(in crate::machine) fn affords(&self, calls: u32) -> bool {
-        self.free().is_none_or(|free| free >= calls)
+    /// The number of calls that a pass over `parts` parts reserves.
+    fn calls_of_pass(&self, parts: usize) -> u32 {
+        u32::try_from(parts).unwrap_or(u32::MAX).saturating_mul(self.calls_per_part)
     }
 
-    fn free(&self) -> Option<u32> {
-        let owed: u32 = self.list.iter().map(Part::reserved_calls).sum();
-        self.budget.map(|budget| budget.saturating_sub(self.shared.ids.calls() + owed))
+    /// Whether the budget suffices for `calls` calls in addition to those that the requests under
+    /// way may still make.
+    pub(in crate::machine) fn can_afford(&self, calls: u32) -> bool {
+        self.unreserved_calls().is_none_or(|unreserved| unreserved >= calls)
     }
 
-    /// Returns the attempts of each of `among` undoings: `wanted`, or fewer if the budget is short.
-    /// One is always allowed, since `reserved_calls` contains it.
-    fn attempts(&self, wanted: u8, among: usize) -> u8 {
-        let among = u32::try_from(among.max(1)).unwrap_or(u32::MAX);
-        let spare = self.free().map_or(wanted, |free| u8::try_from(free / among).unwrap_or(wanted));
+    /// The number of calls left in the budget that no request under way may need; `None` for no
+    /// limit.
+    fn unreserved_calls(&self) -> Option<u32> {
+        let reserved: u32 = self.list.iter().map(Part::reserved_calls).sum();
+        self.budget.map(|budget| budget.saturating_sub(self.shared.ids.calls() + reserved))
+    }
+
+    /// Returns the number of attempts for each of `parts` undoings: `wanted`, or fewer if the
+    /// budget is short. One is always allowed, since [`Part::reserved_calls`] contains it.
+    fn attempts(&self, wanted: u8, parts: usize) -> u8 {
+        let parts = u32::try_from(parts.max(1)).unwrap_or(u32::MAX);
+        let spare = self
+            .unreserved_calls()
+            .map_or(wanted, |unreserved| u8::try_from(unreserved / parts).unwrap_or(wanted));
         wanted.min(spare.saturating_add(1))
     }
 
-    /// Tries these parts. Only the owner of the part at `queues` outlives a refusal, and may so
-    /// keep a place in a queue. `longest` limits the time of an attempt.
+    /// Sends a try to each of these parts. A refusal ends the owner of each, except that of the
+    /// part at `awaited`: the machine waits for this part if it is refused, so its owner may join a
+    /// queue. `longest` limits the time of an attempt.
     pub(in crate::machine) fn send_tries(
         &mut self,
         places: &[usize],
         last: bool,
-        queues: Option<usize>,
+        awaited: Option<usize>,
         longest: Option<Duration>,
         now: Instant,
     ) {
         self.notifications.on_try(now);
-        // Any but the last try needs no second attempt: the wait tries again. For each part, a try
-        // with two attempts and the undoing of a spent owner before it take up to four calls, and
-        // `again` takes them twice.
+        // Only a last try needs a second attempt: the wait repeats any other. For each part, the
+        // undoing of a spent owner and the try after it, with two attempts each, take up to four
+        // calls; with `again` both may happen twice.
         let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
         let reserve = if last { 0 } else { self.reserve };
-        let attempts = if last && self.affords(calls * 4) { ATTEMPTS } else { 1 };
-        let again = self.affords(reserve + calls * 8);
+        let attempts = if last && self.can_afford(calls * 4) { ATTEMPTS } else { 1 };
+        let again = self.can_afford(reserve + calls * 8);
         let mut attempt_time = self.shared.attempt_time;
         if let Some(over) = self.shared.wait_over.filter(|_| !last) {
             // The last try follows the end of the wait, and must not be much later.
-            attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
+            attempt_time = attempt_time.min(now.until(over).max(MIN_ATTEMPT_TIME));
         }
         if let Some(longest) = longest {
-            attempt_time = attempt_time.min(longest.max(OVERHANG));
+            attempt_time = attempt_time.min(longest.max(MIN_ATTEMPT_TIME));
         }
         let announces = self.is_contended || self.notifications.has_topic();
         for place in places {
-            let last = last || queues != Some(*place);
+            let last = last || awaited != Some(*place);
             let options = TryOptions { last, attempts, attempt_time, again, announces };
             if let Some(part) = self.list.get_mut(*place) {
                 part.send_try(options, &mut self.shared, now);
@@ -184,8 +207,8 @@ impl Parts {
         }
     }
 
-    /// Changes one part.
-    pub(in crate::machine) fn with(
+    /// Changes the part at `place`.
+    pub(in crate::machine) fn update(
         &mut self,
         place: usize,
         change: impl FnOnce(&mut Part, &mut SharedState),
@@ -199,28 +222,29 @@ impl Parts {
     pub(in crate::machine) fn undo(&mut self, places: &[usize]) {
         for place in places {
             let attempts = self.attempts_at_undoing_one();
-            self.with(*place, |part, shared| part.undo(attempts, shared));
+            self.update(*place, |part, shared| part.undo(attempts, shared));
         }
     }
 
     /// Releases a part whose owner is spent, and keeps its status.
     pub(in crate::machine) fn undo_if_spent(&mut self, place: usize) {
         let attempts = self.attempts_at_undoing_one();
-        self.with(place, |part, shared| part.undo_if_spent(attempts, shared));
+        self.update(place, |part, shared| part.undo_if_spent(attempts, shared));
     }
 
-    /// The attempts to undo one part during the wait: two if the budget has room, else the reserved
-    /// one.
+    /// The number of attempts to undo one part during the wait: two if the budget suffices, else
+    /// the reserved one.
     fn attempts_at_undoing_one(&self) -> u8 {
-        if self.affords(self.reserve + 2) { 2 } else { 1 }
+        if self.can_afford(self.reserve + 2) { 2 } else { 1 }
     }
 
     /// Releases all parts for good.
     pub(in crate::machine) fn undo_all(&mut self) {
         for place in 0..self.count() {
-            let left = self.count() - place;
-            let attempts = self.attempts(ATTEMPTS_AT_UNDOING, left);
-            self.with(place, |part, shared| part.undo(attempts, shared));
+            // The parts from here on share the rest of the budget.
+            let remaining = self.count() - place;
+            let attempts = self.attempts(ATTEMPTS_AT_UNDOING, remaining);
+            self.update(place, |part, shared| part.undo(attempts, shared));
         }
     }
 
@@ -247,17 +271,17 @@ impl Parts {
         }
     }
 
-    /// Returns when to retry the awaited part, in a round of `count` parts, and the reason. A
-    /// message since the last try comes first; without one, the queue, the trust in a subscription,
-    /// or the back-off decides.
+    /// Returns when to retry the awaited part, in a pass over `count` parts, and the reason. If a
+    /// message came since the last try, it decides; otherwise the queue's hint, the silence timeout
+    /// of the subscription, or the back-off does.
     pub(in crate::machine) fn pause(
         &mut self,
         waits_for: usize,
         count: usize,
         now: Instant,
     ) -> (Instant, TimeoutReason) {
-        // The budget has room only for the last try, which is sent at the end of the wait.
-        if let Some(over) = self.shared.wait_over.filter(|_| !self.afford_round_of(count)) {
+        // The rest of the budget is reserved for the last pass, at the end of the wait.
+        if let Some(over) = self.shared.wait_over.filter(|_| !self.can_afford_pass(count)) {
             return (over, TimeoutReason::LastTry);
         }
         let pacing = self.pacing.get(waits_for).copied().unwrap_or_default();
@@ -280,10 +304,10 @@ impl Parts {
             self.notifications.set_topic(Endpoint(waits_for), topic);
             self.notifications.silence_timeout(&mut self.shared.ids)
         });
-        if let Some(turn) =
+        if let Some(retry) =
             silence.and_then(|_| self.notifications.next_retry(&mut self.shared.ids, now))
         {
-            return self.within_wait(turn);
+            return self.within_wait(retry);
         }
         let remaining = remaining.filter(|_| queue_hint.is_none() && !spins);
         let (min_step, over) = (self.min_step(count, now), self.shared.wait_over);
@@ -325,17 +349,18 @@ impl Parts {
         (self.shared.wait_over.map_or(until, |over| until.sooner(over)), why)
     }
 
-    /// Returns [`Output::Subscribe`] for the awaited part, once.
-    pub(in crate::machine) fn listen<T>(&mut self) -> Option<Output<T>> {
+    /// Returns [`Output::Subscribe`] for the topic of the awaited part, once for each topic.
+    pub(in crate::machine) fn poll_subscription<T>(&mut self) -> Option<Output<T>> {
         self.notifications.poll()
     }
 
-    /// Returns the least step with which the budget lasts for the whole wait.
+    /// Returns the shortest time between passes over `count` parts with which the budget lasts for
+    /// the whole wait.
     fn min_step(&self, count: usize, now: Instant) -> Duration {
-        let round = u32::try_from(count).unwrap_or(u32::MAX).saturating_mul(self.round);
-        let free = self.free().map(|free| free.saturating_sub(self.reserve));
-        let rounds = free.map(|free| free / round.max(1));
-        min_step(self.shared.wait_over, rounds, now)
+        let unreserved = self.unreserved_calls();
+        let before_last = unreserved.map(|calls| calls.saturating_sub(self.reserve));
+        let passes = before_last.map(|calls| calls / self.calls_of_pass(count).max(1));
+        min_step(self.shared.wait_over, passes, now)
     }
 
     /// Resets the back-off, since a part was granted.
@@ -365,33 +390,5 @@ impl Parts {
             }
         }
         first.map(|(until, why)| Output::Timeout { until, why })
-    }
-}
-
-impl PartStatus {
-    /// The error of an acquisition that ends because of a part with this status.
-    pub(in crate::machine) fn error(&self) -> AcquireError {
-        match self {
-            Self::Busy { remaining, .. } | Self::Young { remaining } => {
-                AcquireError::Busy { remaining: *remaining }
-            }
-            Self::Refused(refusal) => AcquireError::Refused(refusal.clone()),
-            Self::NotReplicated(error) => error.clone(),
-            Self::NoReply(kind) => AcquireError::Unreachable(*kind),
-            Self::Idle | Self::Held { .. } | Self::TooSlow => AcquireError::TooSlow,
-        }
-    }
-
-    /// Whether it is a refusal that does not pass by itself.
-    pub(in crate::machine) fn is_final(&self) -> bool {
-        match self {
-            Self::Refused(refusal) => !refusal.kind().is_transient(),
-            other => matches!(other, Self::NotReplicated(_)),
-        }
-    }
-
-    /// The failure that replaced a usable reply; `None` for all other statuses.
-    pub(in crate::machine) const fn silence(&self) -> Option<FailureKind> {
-        if let Self::NoReply(kind) = self { Some(*kind) } else { None }
     }
 }

@@ -61,8 +61,8 @@ impl<A, T> Stage<A, T> {
         if let Self::Over(outcome) = self {
             return Output::Done(outcome.clone());
         }
-        if let (Self::Pausing { .. }, Some(listen)) = (&*self, parts.listen()) {
-            return listen;
+        if let (Self::Pausing { .. }, Some(subscribe)) = (&*self, parts.poll_subscription()) {
+            return subscribe;
         }
         let under_way = match parts.poll(now) {
             Some(Output::Timeout { until, why }) => Some((until, why)),

@@ -80,6 +80,34 @@ pub(in crate::machine) enum PartStatus {
     TooSlow,
 }
 
+impl PartStatus {
+    /// The error of an acquisition that ends because of a part with this status.
+    pub(in crate::machine) fn error(&self) -> AcquireError {
+        match self {
+            Self::Busy { remaining, .. } | Self::Young { remaining } => {
+                AcquireError::Busy { remaining: *remaining }
+            }
+            Self::Refused(refusal) => AcquireError::Refused(refusal.clone()),
+            Self::NotReplicated(error) => error.clone(),
+            Self::NoReply(kind) => AcquireError::Unreachable(*kind),
+            Self::Idle | Self::Held { .. } | Self::TooSlow => AcquireError::TooSlow,
+        }
+    }
+
+    /// Whether it is a refusal that a retry cannot change.
+    pub(in crate::machine) fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => !refusal.kind().is_transient(),
+            other => matches!(other, Self::NotReplicated(_)),
+        }
+    }
+
+    /// The failure that replaced a usable reply; `None` for all other statuses.
+    pub(in crate::machine) const fn failure(&self) -> Option<FailureKind> {
+        if let Self::NoReply(kind) = self { Some(*kind) } else { None }
+    }
+}
+
 impl SharedState {
     /// Creates a new owner. Its bound counts from `clock`, the clock of the part's Redis.
     pub(super) fn next_attempt(

@@ -13,19 +13,20 @@ use crate::time::Instant;
 const TOKEN_AHEAD: Duration = Duration::from_secs(60);
 
 impl AcquireQuorum {
-    /// The largest stored token that a majority of nodes stores or can store. It is above every
-    /// token that was handed out before: a majority stored that one, and each node mints above its
-    /// last.
-    pub(super) fn aim(&self, now: Instant) -> Option<FencingToken> {
+    /// Returns the largest token of a held node that a majority of nodes stores or can store;
+    /// `None` if there is none. It is larger than every token that was returned to a caller before:
+    /// a majority stored that one, at least one of its nodes is in this majority, and each node
+    /// mints tokens above its last.
+    pub(super) fn majority_token(&self, now: Instant) -> Option<FencingToken> {
         let followers = |token| self.held(now).filter(move |held| self.can_store(held, token, now));
         let is_enough = |token: &FencingToken| followers(*token).count() >= self.quorum();
         self.held(now).map(|(.., token)| token).filter(is_enough).max()
     }
 
-    /// Whether all nodes are held, and too few of them can store the same token. Clocks that are so
-    /// far apart stay so for long.
+    /// Whether all nodes are held, and too few of them can store the same token: their clocks are
+    /// too far apart. A retry would not help, since clocks do not correct such a difference soon.
     pub(super) fn cannot_agree(&self, now: Instant) -> bool {
-        self.held(now).count() == self.parts.count() && self.aim(now).is_none()
+        self.held(now).count() == self.parts.count() && self.majority_token(now).is_none()
     }
 
     /// Whether a held node stores this token, or would store it on request.
@@ -41,8 +42,8 @@ impl AcquireQuorum {
             || *stored < token && newest_ms.is_none_or(|ms| token.as_u64() / 1000 <= ms)
     }
 
-    /// Stores this token in the held nodes that have a smaller one, since a majority is held but
-    /// its tokens differ.
+    /// Stores `token` in the held nodes that have a smaller one: a majority of nodes is held, but
+    /// their tokens differ.
     pub(super) fn raise(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
         let other: Vec<usize> = self
             .held(now)
@@ -51,9 +52,9 @@ impl AcquireQuorum {
             .map(|(place, ..)| place)
             .collect();
         let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
-        if !other.is_empty() && self.parts.affords(calls) {
+        if !other.is_empty() && self.parts.can_afford(calls) {
             for place in other {
-                self.parts.with(place, |part, shared| part.raise(token, shared));
+                self.parts.update(place, |part, shared| part.raise(token, shared));
             }
         } else if !self.parts.await_replies() {
             return self.refused(last, now);

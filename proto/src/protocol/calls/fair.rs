@@ -34,13 +34,13 @@ pub struct FairSettings {
     pub(crate) long: Duration,
 }
 
-/// The factor by which the skew grows each time a waiter's seat had to be restored.
-const WIDER: u32 = 4;
+/// The factor by which the skew grows each time a waiter's place had to be restored.
+const SKEW_FACTOR: u32 = 4;
 /// How long the end of a previous owner is remembered: beyond every bound that it can have had, and
 /// beyond the first horizon.
 const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
 /// The number of waiters that a query of the queue returns.
-const TOLD: &str = "16";
+const LISTED: &str = "16";
 
 impl Default for FairSettings {
     fn default() -> Self {
@@ -106,11 +106,11 @@ impl FairSettings {
         Ok(Self { short, long: checked("long", long, short, s(600))?, ..self })
     }
 
-    /// Returns the settings after a restored seat, with a wider skew: a clock is further ahead than
-    /// assumed.
+    /// Returns the settings with a wider skew, for a waiter whose place had to be restored: a clock
+    /// is further ahead than assumed.
     #[must_use]
     pub fn widened(self) -> Self {
-        let skew = self.skew.max(s(1)).saturating_mul(WIDER).min(s(3600));
+        let skew = self.skew.max(s(1)).saturating_mul(SKEW_FACTOR).min(s(3600));
         Self { skew, ..self }
     }
 }
@@ -126,7 +126,7 @@ impl FairCalls {
         &self.name
     }
 
-    /// Widens the skew after a restored seat: a clock is further ahead than assumed.
+    /// Widens the skew after a restored place: a clock is further ahead than assumed.
     pub(super) fn widen(&mut self) {
         self.settings = self.settings.widened();
     }
@@ -139,7 +139,7 @@ impl FairCalls {
         let keys = vec![key::lock(name), key::queue(name), key::timeouts(name), key::beats(name)];
         ScriptCall::new(&scripts::FAIR_QUEUE, request, Bound::NONE, self.publish, keys)
             .arg(owner.map_or_else(String::new, OwnerId::to_text))
-            .arg(TOLD)
+            .arg(LISTED)
     }
 
     /// The channel of this owner, on which a script publishes when the owner is next.
@@ -215,7 +215,7 @@ impl FairCalls {
             key::queue(name),
             key::timeouts(name),
             key::beats(name),
-            key::seats(name),
+            key::arrivals(name),
             key::watch(name),
             key::channel(name),
         ]

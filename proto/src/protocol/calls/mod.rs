@@ -75,7 +75,7 @@ pub struct Try {
     pub last: bool,
     /// The send number: 1 for the first try of this owner, then rising by one.
     pub number: u32,
-    /// The owner under which this wait began, whose seat in a queue this owner takes over.
+    /// The owner under which this wait began, whose place in a queue this owner takes over.
     pub previous: Option<OwnerId>,
     /// Whether a grant is published to the waiters.
     pub announces: bool,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_tells_what_it_is() {
+    fn each_kind_of_target_has_its_properties() {
         let of = |is: fn(&Target) -> bool| all().each_ref().map(is);
         let (yes, no) = (true, false);
         assert_eq!(of(Target::is_exclusive), [yes, yes, yes, yes, no, no, no, no]);
@@ -350,8 +350,8 @@ mod tests {
         assert_eq!(of(|target| target.has_name("a")), [yes; 8]);
         assert_eq!(of(|target| target.has_name("b")), [no, yes, no, no, no, no, no, no]);
         assert_eq!(of(|target| target.name().as_str() == "a"), [yes; 8]);
-        let told = all().map(|target| target.announcements().len());
-        assert_eq!(told, [1, 2, 0, 1, 0, 0, 1, 1]);
+        let counts = all().map(|target| target.announcements().len());
+        assert_eq!(counts, [1, 2, 0, 1, 0, 0, 1, 1]);
         let ids = all().map(|target| target.permit_ids(OwnerId::new([1; 16], 1)).len());
         assert_eq!(ids, [0, 0, 0, 0, 0, 0, 0, 1]);
     }

@@ -143,8 +143,8 @@ fn is_ipv6(text: &str) -> bool {
     }
 }
 
-/// Whether a host is loopback, in one of the usual spellings. Other spellings are not trusted with
-/// an unencrypted token.
+/// Whether a host is loopback, in one of the usual forms. Other forms are not trusted with an
+/// unencrypted token.
 fn is_loopback(host: &str) -> bool {
     let is_byte = |number: &str| decimal(number).is_some_and(|number| number < 256);
     host == "[::1]"
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_http_beyond_loopback_must_be_asked_for() {
+    fn plain_http_beyond_loopback_needs_an_option() {
         assert!(parse("http://gateway:8079", false).is_err());
         assert!(parse("http://gateway:8079", true).is_ok());
     }

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_of_webdis_stands_first_and_before_a_text_alone() {
+    fn a_webdis_mark_comes_first_and_false_precedes_one_text() {
         let read =
             |body: &str| Body::read_of("EVAL", [r#"{"EVAL":"#, body, "}"].concat().as_bytes());
         for result in [r#"[true,1,"a"]"#, r#"[1,"a"]"#] {

@@ -100,11 +100,11 @@ impl StreamParser {
             }
             self.is_whole = self.ends_with(*byte);
             if self.is_whole {
-                let said = self.said();
-                if said.starts_with(self.subscribed.as_bytes()) {
+                let content = self.content();
+                if content.starts_with(self.subscribed.as_bytes()) {
                     return Some((StreamEvent::Subscribed, rest));
                 }
-                if let Some(payload) = said.strip_prefix(self.message.as_bytes()) {
+                if let Some(payload) = content.strip_prefix(self.message.as_bytes()) {
                     return Some((StreamEvent::Message(Message::read(payload)), rest));
                 }
             }
@@ -113,7 +113,7 @@ impl StreamParser {
     }
 
     /// The content of the frame: for a line, the text after `data:` and an optional space.
-    fn said(&self) -> &[u8] {
+    fn content(&self) -> &[u8] {
         match self.form {
             Form::Lines { .. } => {
                 let data = self.frame.strip_prefix(b"data:").unwrap_or_default();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_frame_as_much_is_kept_as_a_message_can_have() {
+    fn a_frame_is_kept_up_to_the_longest_message() {
         let mut frames = StreamParser::new(Dialect::Upstash, "subscribe", "c");
         let most = "subscribe,c,".len() + "data: ".len() + 2 + PAYLOAD_MAX;
         for number in 1..=2 * most {

@@ -79,11 +79,12 @@ pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
 /// The meaning of an error text of Redis or the gateway. `path` is that of the gateway's address.
 pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     // Some gateways put a text of their own in front, so the codes are searched for anywhere.
-    let says = |word: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
-    if says("NOSCRIPT") {
+    let has_code =
+        |word: &str| text.split(|c: char| !c.is_ascii_uppercase()).any(|part| part == word);
+    if has_code("NOSCRIPT") {
         return Decoded::UnknownHash;
     }
-    let known = KNOWN.iter().find(|(word, _)| says(word));
+    let known = KNOWN.iter().find(|(word, _)| has_code(word));
     let refusal = match (known, status) {
         (Some((word, kind)), _) => Refusal::new(*kind, *word),
         (None, 401 | 403) => Refusal::new(RefusalKind::Unauthorized, code(text)),
@@ -104,7 +105,8 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     let holds = |phrase| holds(text, phrase);
     if holds("script shebang") || holds(SHEBANG_SYMBOL) {
         Decoded::KeyLockingRefused(refusal)
-    } else if holds("evalsha") && (status == 403 || says("NOPERM") || is_unknown_command(text)) {
+    } else if holds("evalsha") && (status == 403 || has_code("NOPERM") || is_unknown_command(text))
+    {
         Decoded::HashesRefused(refusal)
     } else if let Some(diagnostic) = compile_error(text) {
         Decoded::CompileError(refusal, diagnostic.into())

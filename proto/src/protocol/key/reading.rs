@@ -64,8 +64,8 @@ pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     }
 }
 
-/// Returns the names that have a key of this spelling in addition to their first one. An object
-/// with this text as its name would use that key.
+/// Returns the names that have this key in addition to their first one. An object with this text as
+/// its name would use that key.
 pub(crate) fn beside(text: &str) -> Vec<LockName> {
     let readers = text.rsplit_once(READ_TIMEOUT).and_then(|(hold, _)| owned(hold));
     let readers = readers.map_or_else(Vec::new, |(form, _)| names(form));
@@ -107,7 +107,7 @@ mod tests {
     use alloc::string::String;
 
     #[test]
-    fn a_name_is_read_from_what_is_spelt_of_it() {
+    fn a_name_is_parsed_from_its_keys() {
         let owner = OwnerId::parse("00000000-0000-8000-8000-000000000000:12").unwrap();
         for text in ["app:a", "x{a}b", "{app:a}:é", "a:timeout", "{a}:timeout", "{app:a}"] {
             let name = LockName::parse(text).unwrap();

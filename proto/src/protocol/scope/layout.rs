@@ -8,8 +8,8 @@ use crate::name::LockName;
 /// The largest number of names in one call: the members of a multi-lock.
 pub(super) const NAMES_MAX: usize = 100;
 
-/// A function that spells a key or a channel of a name.
-pub(super) type Spell = fn(&LockName) -> String;
+/// A function that builds a key or a channel of a name.
+pub(super) type KeyOf = fn(&LockName) -> String;
 
 /// The kind of one key in KEYS.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) enum Key {
     /// The timeout key of another owner's read hold.
     OtherReadTimeout,
     /// A key that only the name determines.
-    Of(Spell),
+    Of(KeyOf),
 }
 
 /// The kind of one argument in ARGV.
@@ -62,7 +62,7 @@ pub(super) enum Arg {
     /// `f` or `x` for each name.
     Kinds,
     /// A text that the name determines.
-    Of(Spell),
+    Of(KeyOf),
     /// The channel of each name.
     Channels,
     /// Ids of permits, to the end of ARGV.

@@ -2,8 +2,8 @@
 //! tokens allow calls about some names only.
 //!
 //! Nothing is guessed. A call is parsed by the layout of its script; each key must equal the one
-//! that its name spells; and each argument must be one that this library could have sent. Any other
-//! call is refused.
+//! that its name determines; and each argument must be one that this library could have sent. Any
+//! other call is refused.
 
 mod layout;
 mod read;
@@ -188,8 +188,8 @@ impl Prefix {
         key::channel_names(channel).iter().any(|name| self.has(name.as_str()))
     }
 
-    /// Whether a name has this prefix. A name may be spelt like a key of another one, which must
-    /// have the prefix as well: the permits of `a` are kept under `{a}:timeout`.
+    /// Whether a name has this prefix. A name may equal a key of another one, which must have the
+    /// prefix as well: the permits of `a` are kept under `{a}:timeout`.
     fn has(&self, name: &str) -> bool {
         let others = key::beside(name);
         name.starts_with(&self.0)

@@ -45,26 +45,26 @@ pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched>
     number(keep, KEEP_MAX)?;
     let word = |place| own.get(place).copied().unwrap_or_default();
     if let Some(args) = guard_args(script.name, word(4)) {
-        let mut said = Said::default();
-        said.all(args, args.len(), own, &[])?;
+        let mut parsed = Parsed::default();
+        parsed.all(args, args.len(), own, &[])?;
         let key = guarded(keys, script.name == scripts::GUARD_WRITE.name)?;
         let (kind, right) = (Some(ObjectKind::Guard), Some(Right::Guard));
-        return Some(said.into_touched(vec![key], kind, right, not_after));
+        return Some(parsed.into_touched(vec![key], kind, right, not_after));
     }
     let layout = layout(script.name, word(1)).filter(|layout| layout.allows_keys(keys.len()))?;
     let readings = named(&layout, keys).into_iter().filter_map(|names| {
-        let mut said = Said { lasts: layout.lasting, ..Said::default() };
-        said.all(layout.args, layout.min_args, own, &names)?;
-        said.fits(&layout, keys, &names, request)?;
-        Some((names, said))
+        let mut parsed = Parsed { lasts: layout.lasting, ..Parsed::default() };
+        parsed.all(layout.args, layout.min_args, own, &names)?;
+        parsed.fits(&layout, keys, &names, request)?;
+        Some((names, parsed))
     });
-    let (names, said): (Vec<_>, Vec<_>) = readings.unzip();
-    let said = said.into_iter().next()?;
+    let (names, parsed): (Vec<_>, Vec<_>) = readings.unzip();
+    let parsed = parsed.into_iter().next()?;
     let subjects = match <[_; 1]>::try_from(names) {
         Ok([names]) => names.iter().map(|name| vec![text(name)]).collect(),
         Err(names) => vec![names.iter().flatten().map(text).collect()],
     };
-    Some(said.into_touched(subjects, layout.kind, layout.right, not_after))
+    Some(parsed.into_touched(subjects, layout.kind, layout.right, not_after))
 }
 
 fn text(name: &LockName) -> String {
@@ -115,7 +115,7 @@ fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
 
 /// The values that were found while parsing a call.
 #[derive(Clone, Default)]
-struct Said {
+struct Parsed {
     owner: Option<OwnerId>,
     other: Option<OwnerId>,
     lease: Option<LeaseTime>,
@@ -129,7 +129,7 @@ struct Said {
     fenced: Vec<String>,
 }
 
-impl Said {
+impl Parsed {
     fn into_touched(
         self,
         subjects: Vec<Vec<String>>,
@@ -180,7 +180,7 @@ impl Said {
         let fits = match key {
             Key::Name => found == name.as_str(),
             Key::Record => found == key::record(name, request),
-            Key::Of(spell) => found == spell(name),
+            Key::Of(build) => found == build(name),
             Key::Latch => agrees(&mut self.owner, key::latch_owner(name, found)?),
             Key::OtherLatch => agrees(&mut self.other, key::latch_owner(name, found)?),
             Key::ReadTimeout => agrees(&mut self.owner, key::read_timeout_owner(name, found)?),
@@ -258,7 +258,7 @@ impl Said {
                 self.value_bytes = found.len();
                 true
             }
-            Arg::Int => found.parse().is_ok_and(|int: i32| is_spelt(found, int)),
+            Arg::Int => found.parse().is_ok_and(|int: i32| is_canonical(found, int)),
             Arg::Is(words) => words.contains(&found),
             Arg::Kinds => {
                 let kinds = || names.iter().zip(found.bytes());
@@ -266,7 +266,7 @@ impl Said {
                     kinds().filter(|(_, kind)| *kind == b'f').map(|(name, _)| text(name)).collect();
                 found.len() == names.len() && kinds().all(|(_, kind)| matches!(kind, b'f' | b'x'))
             }
-            Arg::Of(spell) => names.first().is_some_and(|name| found == spell(name)),
+            Arg::Of(build) => names.first().is_some_and(|name| found == build(name)),
             Arg::Maybe(arg) => found.is_empty() || self.one(arg, found, names).is_some(),
             Arg::Ids | Arg::Fields | Arg::Channels => false,
         };
@@ -286,12 +286,12 @@ fn lease(found: &str, endless: Option<&str>) -> Option<LeaseTime> {
     LeaseTime::new(Duration::from_millis(number(found, u64::MAX)?)).ok()
 }
 
-/// Parses a whole number in its canonical spelling, at most `most`.
+/// Parses a whole number in its canonical form, at most `most`.
 fn number(found: &str, most: u64) -> Option<u64> {
-    found.parse().ok().filter(|number: &u64| *number <= most && is_spelt(found, *number))
+    found.parse().ok().filter(|number: &u64| *number <= most && is_canonical(found, *number))
 }
 
-fn is_spelt(found: &str, number: impl alloc::string::ToString) -> bool {
+fn is_canonical(found: &str, number: impl alloc::string::ToString) -> bool {
     number.to_string() == found
 }
 
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_stored_is_told() {
+    fn a_stored_token_is_returned() {
         let call = raising(FencingToken::MAX);
         let mut keys: Vec<&str> = call.keys().iter().map(String::as_str).collect();
         let args: Vec<&str> = call.args().iter().map(String::as_str).collect();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_has_one_spelling_and_a_range() {
+    fn a_number_has_one_canonical_form_and_a_range() {
         for text in ["", "+1", "01", "-1", "1e3", "0x1", " 1", "1 ", "1.0", "nan", "11"] {
             assert_eq!(number(text, 10), None, "{text}");
         }

@@ -34,7 +34,7 @@ const PLAIN: Arg = Arg::Owner(&[""]);
 const WRITER: Arg = Arg::Owner(&[":write"]);
 const LEASE: Arg = Arg::Lease(None);
 const FLAG: Arg = Arg::Is(&["0", "1"]);
-const TOLD: Arg = Arg::Is(&["1"]);
+const ANNOUNCED: Arg = Arg::Is(&["1"]);
 const TOKEN: Arg = Arg::UpTo(NUMBER_MAX);
 const KEPT: Arg = Arg::Exactly(ms(TOKEN_KEPT));
 const WINDOW: Arg = Arg::Exactly(ms(ONCE_WINDOW));
@@ -87,7 +87,7 @@ fn fair(script: &str) -> Option<Layout> {
     use Key::{Latch, Name, Of, OtherLatch, Record};
     const SETTINGS: FairSettings = FairSettings::DEFAULT;
     const LIFE: Arg = exactly(60_000, ms(SETTINGS.life));
-    // A waiter widens its skew after a restored seat: the limit allows that once.
+    // A waiter widens its skew after a restored place: the limit allows that once.
     const SKEW: Arg = Arg::Setting { max: 3_600_000, scoped: (0, 4 * ms(SETTINGS.skew)) };
     const SHORT: Arg = exactly(60_000, ms(SETTINGS.short));
     const LONG: Arg = exactly(600_000, ms(SETTINGS.long));
@@ -98,13 +98,13 @@ fn fair(script: &str) -> Option<Layout> {
     const QUEUE: Key = Of(key::queue);
     const TIMEOUTS: Key = Of(key::timeouts);
     const BEATS: Key = Of(key::beats);
-    const SEATS: Key = Of(key::seats);
+    const ARRIVALS: Key = Of(key::arrivals);
     const WATCH: Key = Of(key::watch);
     const CHANNEL: Key = Of(key::channel);
     const PREVIOUS: Arg = Arg::Maybe(&Arg::Other(""));
     let layout = match script {
         "fair_acquire" => Layout::new(
-            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL, Of(key::token)],
+            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, ARRIVALS, WATCH, CHANNEL, Of(key::token)],
             &[
                 PLAIN,
                 LIFE,
@@ -122,12 +122,12 @@ fn fair(script: &str) -> Option<Layout> {
         )
         .more(&[OtherLatch]),
         "fair_release" => Layout::new(
-            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
+            &[Latch, Name, QUEUE, TIMEOUTS, BEATS, ARRIVALS, WATCH, CHANNEL],
             &[PLAIN, LIFE, SKEW, SHORT, LONG, PREVIOUS, PREVIOUS_KEPT],
         )
         .more(&[OtherLatch]),
         "fair_force_release" => Layout::new(
-            &[Record, Name, QUEUE, TIMEOUTS, BEATS, SEATS, WATCH, CHANNEL],
+            &[Record, Name, QUEUE, TIMEOUTS, BEATS, ARRIVALS, WATCH, CHANNEL],
             &[WINDOW, LIFE, SKEW, SHORT, LONG],
         )
         .right(FORCE),
@@ -157,7 +157,7 @@ fn sides(script: &str) -> Option<Layout> {
         "read_release" => Layout::new(&[Latch, Name, ReadTimeout, CHANNEL], &[PLAIN, READERS]),
         "write_acquire" => Layout::new(
             &[Latch, Name, TOKEN_KEY, WANT, CHANNEL],
-            &[WRITER, LEASE, FLAG, KEPT, READERS, Arg::Maybe(&Arg::UpTo(5000)), TOLD],
+            &[WRITER, LEASE, FLAG, KEPT, READERS, Arg::Maybe(&Arg::UpTo(5000)), ANNOUNCED],
         )
         .min_args(6),
         "write_release" => {
@@ -206,7 +206,7 @@ fn semaphores(script: &str, what: &str) -> Option<Layout> {
     let layout = match (script, what) {
         ("semaphore_acquire", _) => Layout::new(
             &[Latch, Name, HOLDS, CHANNEL, Of(key::own_token)],
-            &[PLAIN, LASTING, FLAG, KEPT, Arg::Positive(INT_MAX), TOLD],
+            &[PLAIN, LASTING, FLAG, KEPT, Arg::Positive(INT_MAX), ANNOUNCED],
         )
         .min_args(5),
         ("semaphore_renew", _) => Layout::new(&[Latch, HOLDS], &[TOKEN, LASTING, PLAIN, PERMITS]),

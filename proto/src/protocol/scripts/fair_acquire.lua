@@ -9,12 +9,12 @@
 --       14 how long the token key is kept in ms
 --       15 field of the previous owner, or empty   16 how long that owner is remembered in ms
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
---       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: seat restored>`, remaining of the
+--       0 not yet: `<place, 0 is the head>,<poll after ms>,<1: place restored>`, remaining of the
 --         hold (-1: no end, 0: free)
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted and is not held any more
 --      -6 the last token is out of range
---       error, for a waiter without a place or seat: WRONGTYPE: the name is a group's
---         LIMIT: there are 2,000 waiters or seats
+--       error, for a waiter without a place or arrival record: WRONGTYPE: the name is a group's
+--         LIMIT: there are 2,000 waiters or records
 --
 -- May be sent twice: the latch lets one owner be granted once (C1). While the owner waits, the
 -- latch keeps the highest send number, and a copy without a higher number only reads (F3). A
@@ -30,10 +30,11 @@ if mine then
   extend_ttl(KEYS[2],lease) extend_ttl(KEYS[1],record_ttl(lease))
   return out(2,latch,call('PTTL',KEYS[2]))
 end
-local place,seat=call('LPOS',KEYS[3],field),score(6,field)
-local function busy(after,seated)
+-- `came`: the time at which the waiter joined the queue.
+local place,came=call('LPOS',KEYS[3],field),score(6,field)
+local function busy(after,back)
   local ms=call('PTTL',KEYS[2])
-  return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..seated,ms==-2 and 0 or ms)
+  return out(0,(place or call('LLEN',KEYS[3]))..','..after..','..back,ms==-2 and 0 or ms)
 end
 local after=math.floor(life_ms/3)
 -- Returns up to `n` waiters of ours whose deadline has passed by `since`, those first that have
@@ -54,18 +55,18 @@ end
 -- requests can change anything later.
 if prev~='' and (call('GET',KEYS[10]) or ''):sub(1,1)~='x' then
   local held,at=call('HDEL',KEYS[2],prev),call('LPOS',KEYS[3],prev)
-  seat=seat or score(6,prev)
-  if seat then set_score(6,string.format('%.0f',seat),field) end
+  came=came or score(6,prev)
+  if came then set_score(6,string.format('%.0f',came),field) end
   if at and not place then call('LSET',KEYS[3],at,field) place=at end
   dequeue(prev)
   call('SET',KEYS[10],'x'..held,'PX',math.max(record_ttl(),tonumber(ARGV[16])))
   if held==1 and is_free() then return grant() end
 end
 if not place and is_free() and call('EXISTS',KEYS[3])==0 then return grant() end
-if not (place or seat) then
+if not (place or came) then
   if not is_free() and is_group(KEYS[2]) then return other_kind() end
-  -- N2. The seat of an evicted waiter is kept, since the waiter may come back, but not in a full
-  -- queue.
+  -- N2. The arrival record of an evicted waiter stays, since the waiter may come back, but not in a
+  -- full queue.
   local function is_full() return math.max(call('LLEN',KEYS[3]),call('ZCARD',KEYS[6]))>=2000 end
   if not last and is_full() then
     local dead=overdue(now,64)
@@ -78,15 +79,15 @@ if not (place or seat) then
 end
 -- C5: a waiter that is queued, or a last try, begins with a command that works when memory is full.
 -- A new waiter does not.
-if place or seat or last then call('DEL',KEYS[1]) end
+if place or came or last then call('DEL',KEYS[1]) end
 if not last then call('SET',KEYS[1],'w'..ARGV[10],'PX',record_ttl()) end
-local seated=0
-if not place and seat then
-  -- F5: Redisson evicts only heads, so the seat is at the front, behind only those of our waiters
-  -- that came before it.
-  seated=1
+local back=0
+if not place and came then
+  -- F5: Redisson evicts only heads, so the place is at the front, behind only those of our waiters
+  -- that arrived before it.
+  back=1
   local i,earlier,e,page=0,{}
-  for _,h in ipairs(call('ZRANGEBYSCORE',KEYS[6],'-inf',seat)) do earlier[h]=true end
+  for _,h in ipairs(call('ZRANGEBYSCORE',KEYS[6],'-inf',came)) do earlier[h]=true end
   repeat
     page=call('LRANGE',KEYS[3],i,i+127)
     for _,h in ipairs(page) do if not earlier[h] then e=h break end end
@@ -138,4 +139,4 @@ elseif ms==-2 and not is_ours(h) then after=math.min(after,1000)
 elseif place==1 and is_ours(h) then after=math.min(after,math.max(1,(score(5,h) or now)-now+1)) end
 -- The next waiter is not known before another run.
 if more then after=10 end
-return busy(after,seated)
+return busy(after,back)

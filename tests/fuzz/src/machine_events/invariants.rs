@@ -10,7 +10,7 @@ use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget};
 
 use super::CODES;
-use super::log::{Called, Heard, Log};
+use super::log::{Called, Log, Received};
 use crate::kit::field;
 use crate::time_math::trusted;
 
@@ -53,12 +53,12 @@ pub(super) fn granted(
                 && replicas.is_none_or(|wanted| reply.acknowledged >= Some(u32::from(wanted.get())))
         })
         .collect();
-    assert!(!grants.is_empty(), "no reply granted it: {:?}", log.told());
+    assert!(!grants.is_empty(), "no reply granted it: {:?}", log.responses());
     rests_on(&grant.lease, grants.iter().map(|(call, _)| (call.sent_at, time)));
 }
 
 /// The token occurs in a reply of Redis.
-pub(super) fn told(token: FencingToken, log: &Log) {
+pub(super) fn stored_token(token: FencingToken, log: &Log) {
     let text = token.to_string();
     assert!(log.replies().any(|(_, reply)| reply.value == text), "no reply had the token {text}");
 }
@@ -82,7 +82,7 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
                 assert!(
                     taking.all(|call| is_closed(call, log)),
                     "{error:?} after {:?}",
-                    log.told()
+                    log.responses()
                 );
             }
         }
@@ -95,9 +95,10 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
 /// Whether an acquiring request can have no more effect: it was not executed, its own reply says
 /// so, or a later request that was answered has ended its owner.
 fn is_closed(call: &Called, log: &Log) -> bool {
-    let says = |of: &Called, codes: &[Code]| matches!(&of.heard, Some(Heard::Reply(reply)) if codes.contains(&reply.code));
-    let never_done = matches!(call.heard, Some(Heard::Refused | Heard::Failed { unsure: false }))
-        || says(call, &[Code::Gone, Code::BoundRequired]);
+    let replied = |of: &Called, codes: &[Code]| matches!(&of.response, Some(Received::Reply(reply)) if codes.contains(&reply.code));
+    let never_done =
+        matches!(call.response, Some(Received::Refused | Received::Failed { unsure: false }))
+            || replied(call, &[Code::Gone, Code::BoundRequired]);
     // The latch of its owner.
     let latch = &call.script.keys()[0];
     let mut later = log.calls.iter().skip_while(|other| !std::ptr::eq(*other, call));
@@ -109,7 +110,7 @@ fn is_closed(call: &Called, log: &Log) -> bool {
             // refuses all calls without one.
             let of_taking = [Code::No, Code::Gone, Code::TooYoung, Code::BoundRequired];
             let ended = if releases { &CODES[..] } else { &of_taking[..] };
-            is_same && says(other, ended)
+            is_same && replied(other, ended)
         })
 }
 
@@ -127,12 +128,12 @@ pub(super) fn lasts(held_at_most: Duration, lease: LeaseTime) {
 }
 
 /// The reply was received.
-pub(super) fn was_heard(reply: &Reply, log: &Log) {
-    assert!(log.replies().any(|(_, heard)| heard == reply), "{reply:?} was not heard");
+pub(super) fn was_received(reply: &Reply, log: &Log) {
+    assert!(log.replies().any(|(_, response)| response == reply), "{reply:?} was not heard");
 }
 
 /// Whether a call concerns this owner.
-pub(super) fn asked_for(owner: OwnerId, log: &Log) -> bool {
+pub(super) fn was_requested(owner: OwnerId, log: &Log) -> bool {
     let owner = field(owner);
     log.calls.iter().any(|call| is_of(call, &owner))
 }

@@ -15,12 +15,12 @@ pub(super) struct Called {
     pub(super) place: usize,
     pub(super) script: ScriptCall,
     pub(super) sent_at: Instant,
-    pub(super) heard: Option<Heard>,
+    pub(super) response: Option<Received>,
 }
 
 /// The response to a pending call.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum Received {
     Reply(Reply),
     Refused,
     /// Whether the call may have been executed all the same.
@@ -60,27 +60,27 @@ impl Log {
     }
 
     /// The scripts of all calls, with their responses.
-    pub(super) fn told(&self) -> Vec<(&'static str, &Option<Heard>)> {
-        self.calls.iter().map(|call| (call.script.script().name, &call.heard)).collect()
+    pub(super) fn responses(&self) -> Vec<(&'static str, &Option<Received>)> {
+        self.calls.iter().map(|call| (call.script.script().name, &call.response)).collect()
     }
 
     /// The replies that came in time, with their calls.
     pub(super) fn replies(&self) -> impl Iterator<Item = (&Called, &Reply)> {
-        self.calls.iter().filter_map(|call| match &call.heard {
-            Some(Heard::Reply(reply)) => Some((call, reply)),
+        self.calls.iter().filter_map(|call| match &call.response {
+            Some(Received::Reply(reply)) => Some((call, reply)),
             _ => None,
         })
     }
 
     /// Whether the call has no response, and no newer call was sent to the same gateway.
     fn is_under_way(&self, call: usize) -> bool {
-        let Called { place, heard, .. } = &self.calls[call];
-        heard.is_none() && self.calls[call + 1..].iter().all(|later| later.place != *place)
+        let Called { place, response, .. } = &self.calls[call];
+        response.is_none() && self.calls[call + 1..].iter().all(|later| later.place != *place)
     }
 }
 
 /// A machine and its driver.
-pub(super) struct Talk<M: Machine> {
+pub(super) struct Conversation<M: Machine> {
     pub(super) machine: M,
     pub(super) log: Log,
     pub(super) wait: Option<(Instant, TimeoutReason)>,
@@ -88,15 +88,16 @@ pub(super) struct Talk<M: Machine> {
     ids: BTreeSet<CallId>,
 }
 
-impl<M> Talk<M>
+impl<M> Conversation<M>
 where
     M: Machine + Clone + Debug + PartialEq,
     M::Outcome: Clone + Debug + PartialEq,
 {
     pub(super) fn begin(machine: M, log: Log) -> Self {
-        let mut talk = Self { machine, log, wait: None, outcome: None, ids: BTreeSet::new() };
-        talk.poll();
-        talk
+        let mut conversation =
+            Self { machine, log, wait: None, outcome: None, ids: BTreeSet::new() };
+        conversation.poll();
+        conversation
     }
 
     /// Advances the two clocks of the host by different amounts.
@@ -114,29 +115,29 @@ where
         self.passes(ms, ms);
     }
 
-    pub(super) fn hears(&mut self, call: usize, reply: Reply) {
+    pub(super) fn reply_to(&mut self, call: usize, reply: Reply) {
         let input = Input::Reply { call: self.log.calls[call].id, reply: reply.clone() };
-        self.of(call, Heard::Reply(reply), input);
+        self.of(call, Received::Reply(reply), input);
     }
 
     pub(super) fn fails(&mut self, call: usize, kind: FailureKind) {
         let unsure = kind != FailureKind::NotSent;
         self.of(
             call,
-            Heard::Failed { unsure },
+            Received::Failed { unsure },
             Input::Failed { call: self.log.calls[call].id, kind },
         );
     }
 
     pub(super) fn is_refused(&mut self, call: usize, refusal: Refusal) {
-        self.of(call, Heard::Refused, Input::Refused { call: self.log.calls[call].id, refusal });
+        self.of(call, Received::Refused, Input::Refused { call: self.log.calls[call].id, refusal });
     }
 
     /// A late or repeated response must have the same effect as a wake-up.
-    fn of(&mut self, call: usize, heard: Heard, input: Input) {
+    fn of(&mut self, call: usize, response: Received, input: Input) {
         if self.outcome.is_none() && self.log.is_under_way(call) {
-            self.log.calls[call].heard = Some(heard);
-            return self.tell(input);
+            self.log.calls[call].response = Some(response);
+            return self.handle(input);
         }
         let mut woken = self.machine.clone();
         woken.handle(Input::Timeout, self.log.now);
@@ -148,7 +149,7 @@ where
     }
 
     /// Handles one input, and polls the machine until it waits or ends.
-    pub(super) fn tell(&mut self, input: Input) {
+    pub(super) fn handle(&mut self, input: Input) {
         self.log.cancelled |= matches!(input, Input::Cancelled) && self.outcome.is_none();
         self.machine.handle(input, self.log.now);
         self.poll();
@@ -178,8 +179,8 @@ where
                 Output::Call { call, to: Endpoint(place), script } => {
                     assert!(self.outcome.is_none(), "a call after the end");
                     assert!(self.ids.insert(call), "two calls of one number");
-                    let (sent_at, heard) = (self.log.now, None);
-                    self.log.calls.push(Called { id: call, place, script, sent_at, heard });
+                    let (sent_at, response) = (self.log.now, None);
+                    self.log.calls.push(Called { id: call, place, script, sent_at, response });
                 }
                 Output::Subscribe { .. } => {
                     assert!(self.outcome.is_none(), "it listens after the end")
@@ -191,8 +192,8 @@ where
                 }
                 Output::Done(outcome) => {
                     self.log.ended_at.get_or_insert(self.log.now);
-                    let said = self.outcome.get_or_insert_with(|| outcome.clone());
-                    assert_eq!(*said, outcome, "it says something else");
+                    let first = self.outcome.get_or_insert_with(|| outcome.clone());
+                    assert_eq!(*first, outcome, "it says something else");
                     return;
                 }
             }

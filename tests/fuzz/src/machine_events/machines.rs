@@ -76,7 +76,7 @@ pub(super) fn any(input: &mut Unstructured<'_>) {
         3 => gather(terms, input, log),
         4 => majority(terms, input, log),
         5 => once(terms, input, log),
-        6 => question(terms, input, log),
+        6 => query(terms, input, log),
         7 => renew(terms, input, log),
         8 => awaiting(terms, input, log),
         9 => keeping(terms, input, log),
@@ -105,7 +105,7 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         |outcome, log| match outcome {
             Ok(grant) => {
                 invariants::granted(grant, 0, lease, replicas, log);
-                invariants::told(grant.token, log);
+                invariants::stored_token(grant.token, log);
                 invariants::is_worth_it(&grant.lease, lease, log);
             }
             // In a queue the next owner takes over what the last one has left.
@@ -140,7 +140,7 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
                     invariants::granted(&part.grant, place, lease, replicas, log);
                     invariants::is_worth_it(&part.grant.lease, lease, log);
                 }
-                invariants::told(multi_grant.token, log);
+                invariants::stored_token(multi_grant.token, log);
             }
             Err(_) if queues => {}
             Err(error) => invariants::left_nothing(error, lease, log),
@@ -171,7 +171,7 @@ fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
                 assert!(counted.count() > count / 2, "fewer than a majority");
                 for part in multi_grant.parts.iter().filter(|part| !part.counts) {
                     assert!(
-                        invariants::asked_for(part.grant.owner, log),
+                        invariants::was_requested(part.grant.owner, log),
                         "to be released, and never asked"
                     );
                 }
@@ -256,10 +256,10 @@ fn keeping(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 }
 
 fn ended(outcome: &Result<Released, ReleaseError>, lease: LeaseTime, log: &Log) {
-    let heard = |code| log.replies().any(|(_, reply)| reply.code == code);
+    let response = |code| log.replies().any(|(_, reply)| reply.code == code);
     match outcome {
-        Ok(Released::Released) => assert!(heard(Code::Done), "no reply confirmed the release"),
-        Ok(Released::WasLost) => assert!(heard(Code::No), "no reply said that it was lost"),
+        Ok(Released::Released) => assert!(response(Code::Done), "no reply confirmed the release"),
+        Ok(Released::WasLost) => assert!(response(Code::No), "no reply said that it was lost"),
         Err(ReleaseError::Unknown { held_at_most, .. }) => invariants::lasts(*held_at_most, lease),
         Err(_) => {}
     }
@@ -291,7 +291,7 @@ fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let few = |_: &Once, log: &Log| assert!(log.calls.len() <= 12, "{} calls", log.calls.len());
     play(machine, input, log, few, |outcome, log| match outcome {
         Ok(reply) => {
-            invariants::was_heard(reply, log);
+            invariants::was_received(reply, log);
             assert!(
                 ![Code::Late, Code::Gone, Code::BoundRequired, Code::Unknown].contains(&reply.code)
             );
@@ -299,20 +299,23 @@ fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         // Redis reported it; or there was no clock, so no bound, and a call that needs one is never
         // executed.
         Err(RequestError::NotExecuted(_)) => {
-            let said = |code| log.replies().any(|(_, reply)| reply.code == code);
-            assert!(!has_clock || said(Code::Gone) || said(Code::Late), "it may have been done");
+            let replied = |code| log.replies().any(|(_, reply)| reply.code == code);
+            assert!(
+                !has_clock || replied(Code::Gone) || replied(Code::Late),
+                "it may have been done"
+            );
         }
         Err(_) => {}
     });
 }
 
-fn question(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
+fn query(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let target = target(input);
     let machine = Query::new(|request| target.inspect(request, None), terms.attempt, terms.entropy);
     let few = |_: &Query, log: &Log| assert!(log.calls.len() <= 3, "{} attempts", log.calls.len());
     play(machine, input, log, few, |outcome, log| {
         if let Ok(reply) = outcome {
-            invariants::was_heard(reply, log);
+            invariants::was_received(reply, log);
         }
     });
 }
@@ -327,7 +330,7 @@ fn renew(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         Ok(renewed) => {
             let done = log.replies().filter(|(_, reply)| reply.code == Code::Done);
             invariants::rests_on(&renewed.lease, done.map(|(call, _)| (call.sent_at, lease)));
-            invariants::told(renewed.token, log);
+            invariants::stored_token(renewed.token, log);
         }
         Err(RequestError::Lost(_)) => {
             assert!(log.replies().any(|(_, reply)| reply.code == Code::Lost), "Redis has it still");

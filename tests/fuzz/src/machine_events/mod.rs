@@ -15,7 +15,7 @@ use edgelatch_proto::machine::{Input, Machine};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::kit::{FAILURES, one_of, refusal, up_to};
-use log::{Log, Talk};
+use log::{Conversation, Log};
 
 /// The largest number of events; silence follows.
 const EVENTS_MAX: usize = 120;
@@ -40,41 +40,41 @@ fn play<M>(
     M: Machine + Clone + Debug + PartialEq,
     M::Outcome: Clone + Debug + PartialEq,
 {
-    let mut talk = Talk::begin(machine, log);
-    keeps(&talk.machine, &talk.log);
+    let mut conversation = Conversation::begin(machine, log);
+    keeps(&conversation.machine, &conversation.log);
     for _ in 0..EVENTS_MAX {
         if input.is_empty() {
             break;
         }
-        happens(&mut talk, input);
-        if talk.outcome.is_none() {
-            keeps(&talk.machine, &talk.log);
+        happens(&mut conversation, input);
+        if conversation.outcome.is_none() {
+            keeps(&conversation.machine, &conversation.log);
         }
     }
     // A machine that receives nothing more and may wait for ever is cancelled.
     let mut wakes = 0;
-    while talk.outcome.is_none() {
+    while conversation.outcome.is_none() {
         wakes += 1;
-        let calls = talk.log.calls.len();
-        assert!(wakes < WAKES_MAX, "it never ends: {:?} after {calls} calls", talk.wait);
-        talk.passes_to_its_wait();
-        talk.tell(if wakes == WAKES_MAX / 2 { Input::Cancelled } else { Input::Timeout });
+        let calls = conversation.log.calls.len();
+        assert!(wakes < WAKES_MAX, "it never ends: {:?} after {calls} calls", conversation.wait);
+        conversation.passes_to_its_wait();
+        conversation.handle(if wakes == WAKES_MAX / 2 { Input::Cancelled } else { Input::Timeout });
     }
-    ends(talk.outcome.as_ref().unwrap(), &talk.log);
-    after_the_end(&mut talk);
+    ends(conversation.outcome.as_ref().unwrap(), &conversation.log);
+    after_the_end(&mut conversation);
 }
 
 /// No event after the end changes the outcome. `Talk` checks that the machine makes no call.
-fn after_the_end<M>(talk: &mut Talk<M>)
+fn after_the_end<M>(conversation: &mut Conversation<M>)
 where
     M: Machine + Clone + Debug + PartialEq,
     M::Outcome: Clone + Debug + PartialEq,
 {
-    let newest = talk.log.calls.len().checked_sub(1);
+    let newest = conversation.log.calls.len().checked_sub(1);
     for code in [Code::Done, Code::Lost] {
         if let Some(newest) = newest {
-            let reply = reply(code, "1700000000000001", 1, talk.log.server_ms);
-            talk.hears(newest, reply);
+            let reply = reply(code, "1700000000000001", 1, conversation.log.server_ms);
+            conversation.reply_to(newest, reply);
         }
     }
     for input in [
@@ -83,7 +83,7 @@ where
         Input::Unsubscribed,
         Input::Timeout,
     ] {
-        talk.tell(input);
+        conversation.handle(input);
     }
 }
 
@@ -121,13 +121,13 @@ const VALUES: [&str; 8] = [
 const ERRORS: [&str; 5] = ["LOADING x", "NOPERM x", "OOM x", "WRONGTYPE x", "ERR x"];
 
 /// Sends one event, about any of the calls so far or about none.
-fn happens<M>(talk: &mut Talk<M>, input: &mut Unstructured<'_>)
+fn happens<M>(conversation: &mut Conversation<M>, input: &mut Unstructured<'_>)
 where
     M: Machine + Clone + Debug + PartialEq,
     M::Outcome: Clone + Debug + PartialEq,
 {
     let event = up_to(input, 15);
-    let count = talk.log.calls.len();
+    let count = conversation.log.calls.len();
     // Most responses are to the newest calls.
     let back = usize::try_from(one_of(input, &[0, 0, 0, 0, 1, 2, 5, 9])).unwrap_or(0);
     let call = count.checked_sub(1 + back.min(count.saturating_sub(1)));
@@ -135,31 +135,32 @@ where
         (0..=5, Some(call)) => {
             let (code, value) = (one_of(input, &CODES), one_of(input, &VALUES));
             let ms = one_of(input, &[30_000, -1, -2, 0, 1, 5_000, i64::MAX]);
-            let server_ms = talk.log.server_ms.saturating_add(up_to(input, 5));
+            let server_ms = conversation.log.server_ms.saturating_add(up_to(input, 5));
             let acknowledged = one_of(input, &[None, Some(0), Some(1), Some(2)]);
-            talk.hears(call, Reply { acknowledged, ..reply(code, value, ms, server_ms) });
+            conversation
+                .reply_to(call, Reply { acknowledged, ..reply(code, value, ms, server_ms) });
         }
-        (6 | 7, Some(call)) => talk.fails(call, one_of(input, &FAILURES)),
-        (8, Some(call)) => talk.is_refused(call, refusal(one_of(input, &ERRORS))),
+        (6 | 7, Some(call)) => conversation.fails(call, one_of(input, &FAILURES)),
+        (8, Some(call)) => conversation.is_refused(call, refusal(one_of(input, &ERRORS))),
         (9 | 10, _) => {
             // The clocks of a host need not advance together.
             let (monotonic, wall) = (up_to(input, 20_000), up_to(input, 20_000));
-            talk.passes(
+            conversation.passes(
                 monotonic,
                 if bool::arbitrary(input).unwrap_or(true) { monotonic } else { wall },
             );
-            talk.tell(Input::Timeout);
+            conversation.handle(Input::Timeout);
         }
         (11 | 12, _) => {
-            talk.passes_to_its_wait();
-            talk.tell(Input::Timeout);
+            conversation.passes_to_its_wait();
+            conversation.handle(Input::Timeout);
         }
-        (13, _) => talk.tell(Input::Timeout),
-        (14, _) if up_to(input, 7) == 0 => talk.tell(Input::Cancelled),
+        (13, _) => conversation.handle(Input::Timeout),
+        (14, _) if up_to(input, 7) == 0 => conversation.handle(Input::Cancelled),
         _ => {
             let within = Duration::from_millis(up_to(input, 2_000));
             let lease = Some(Duration::from_millis(up_to(input, 60_000)));
-            let news = [
+            let events = [
                 Input::Subscribed { must_retry: true },
                 Input::Subscribed { must_retry: false },
                 Input::Notified { within: Duration::ZERO },
@@ -168,8 +169,8 @@ where
                 Input::AcquiredByOther { lease: None },
                 Input::Unsubscribed,
             ];
-            let news = input.choose(&news).cloned().unwrap_or(Input::Unsubscribed);
-            talk.tell(news);
+            let event = input.choose(&events).cloned().unwrap_or(Input::Unsubscribed);
+            conversation.handle(event);
         }
     }
 }

@@ -1,6 +1,6 @@
 -- The queue of a fair lock: recognizes waiters of ours, removes waiters, and elects the next one.
 --
--- KEYS 2 the lock's name, 3 queue, 4 timeouts (both Redisson's), 5 beats, 6 seats,
+-- KEYS 2 the lock's name, 3 queue, 4 timeouts (both Redisson's), 5 beats, 6 arrivals,
 --      7 watch, 8 channel
 -- ARGV 6 life of a waiter   7 skew   8 short   9 long: all in ms
 -- Returned by `elect_head`: the field that is next, or nothing; true if that field was not checked,
@@ -70,7 +70,8 @@ local function elect_head(self_id,force)
       call('SET',KEYS[7],since..' '..sent..' '..subs..' '..h,'PX',2*long)
       return h
     end
-    -- Its beat and its seat stay: a waiter of ours that was only silent gets its seat back.
+    -- Its beat and its arrival record stay: a waiter of ours that was only silent gets its place
+    -- back.
     call('LPOP',KEYS[3]) call('ZREM',KEYS[4],h)
     force=true
   end

@@ -1,5 +1,5 @@
 /**
- * Tests the witness in Redis: it accepts correct runs, and detects each broken promise. No Worker
+ * Tests the checker in Redis: it accepts correct runs, and detects each broken promise. No Worker
  * is needed.
  */
 
@@ -18,18 +18,18 @@ const over = { remaining: () => -1 };
 const alone = { mode: "alone" };
 const shared = { mode: "shared" };
 
-/** Runs a story with witnesses by name, and returns the number of wrong entries. */
-async function wrong(story) {
-  const run = `witness-${crypto.randomUUID().slice(0, 8)}`;
-  const witnesses = {};
-  const of = (id) => (witnesses[id] ??= new Checker(env, run, id));
+/** Runs a trace with checkers by id, and returns the number of wrong entries. */
+async function wrong(trace) {
+  const run = `checker-${crypto.randomUUID().slice(0, 8)}`;
+  const checkers = {};
+  const of = (id) => (checkers[id] ??= new Checker(env, run, id));
   const { signal } = new AbortController();
   for (const id of ["a", "b", "c"]) await of(id).waitFor("joined", 0, signal);
-  await story(of("a"), of("b"), of("c"));
+  await trace(of("a"), of("b"), of("c"));
   return (await recordOf(env, run)).wrong;
 }
 
-const STORIES = [
+const TRACES = [
   ["two in turn", 0, async (a, b) => { await a.enter(lease, alone); await a.leave(); await b.enter(lease, alone); }],
   ["two at once", 1, async (a, b) => { await a.enter(lease, alone); await b.enter(lease, alone); }],
   ["one after a dead one", 0, async (a, b) => { await a.enter(over, alone); await b.enter(lease, alone); }],
@@ -72,8 +72,8 @@ const STORIES = [
   ["through a closed gate", 1, async (a, b) => { await a.count(); await b.pass(2); }],
 ];
 
-for (const [name, faults, story] of STORIES) {
-  test(`the witness sees ${faults === 0 ? "no fault" : "the fault"}: ${name}`, async () => {
-    assert.equal(await wrong(story), faults);
+for (const [name, faults, trace] of TRACES) {
+  test(`the checker sees ${faults === 0 ? "no fault" : "the fault"}: ${name}`, async () => {
+    assert.equal(await wrong(trace), faults);
   });
 }

@@ -1,28 +1,29 @@
-//! What is unfinished, left out, of one machine only, or says two things.
+//! No file has unfinished work, disabled tests, paths of one machine or a version that differs from
+//! another file's.
 
 use super::files::{below, read};
 
 #[test]
-fn nothing_is_left_for_later_and_no_test_is_left_out() {
+fn no_file_has_unfinished_work_or_a_disabled_test() {
     // Put together here, so that this file does not find itself.
-    let later = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"]].map(|halves| halves.concat());
-    let left_out = [["#[ign", "ore"], ["test.s", "kip("], ["it.s", "kip("], ["test.on", "ly("]]
+    let unfinished = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"]].map(|halves| halves.concat());
+    let disabled = [["#[ign", "ore"], ["test.s", "kip("], ["it.s", "kip("], ["test.on", "ly("]]
         .map(|halves| halves.concat());
     for file in below("") {
-        for text in later.iter().chain(&left_out) {
+        for text in unfinished.iter().chain(&disabled) {
             assert!(!file.text.contains(text), "{}: {text}", file.path);
         }
     }
 }
 
 #[test]
-fn nothing_names_a_folder_of_one_machine() {
+fn no_file_names_a_folder_of_one_machine() {
     let folders = [["/ro", "ot/"], ["/ho", "me/"], ["/wo", "rk/"], ["/Us", "ers/"], ["/tm", "p/"]]
         .map(|halves| halves.concat());
     for file in below("") {
         for line in file.text.lines() {
             for folder in &folders {
-                // Not as the middle of an address or of a path of ours.
+                // In the middle of a URL or of a relative path it is no folder of a machine.
                 let named = line.match_indices(folder.as_str()).any(|(at, _)| {
                     !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-}".contains(c))
                 });

@@ -1,10 +1,10 @@
 //! Dependencies between the modules of the core (`proto/src`) and of the client (`src`) point down
-//! only. The crate boundary keeps the core from naming the client.
+//! only: the core cannot import the client, since that is another crate.
 
 use super::files::{File, below, read};
 
-/// Each module, and the modules that it may name.
-const ARROWS: [(&str, &[&str]); 12] = [
+/// Each module, and the modules that it may import.
+const ALLOWED_IMPORTS: [(&str, &[&str]); 12] = [
     ("time", &[]),
     ("error", &[]),
     ("name", &["error"]),
@@ -53,13 +53,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
 /// The folders of the two crates.
 const CRATES: [&str; 2] = ["proto/src/", "src/"];
 
-fn room(file: &File) -> &str {
+/// The top-level module that a file belongs to.
+fn module(file: &File) -> &str {
     let inside = CRATES.iter().find_map(|folder| file.path.strip_prefix(folder)).unwrap();
     inside.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
 /// The modules that a line names.
-fn named(line: &str) -> impl Iterator<Item = &str> {
+fn imported(line: &str) -> impl Iterator<Item = &str> {
     let rests = ["crate::", "edgelatch_proto::"].map(|root| line.split(root).skip(1));
     rests.into_iter().flatten().map(|rest| {
         rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap_or_default()
@@ -72,25 +73,27 @@ fn rust_files() -> Vec<File> {
 }
 
 #[test]
-fn a_room_names_only_the_rooms_below_it() {
+fn a_module_imports_only_the_modules_below_it() {
     for file in rust_files() {
-        let room = room(&file);
-        if room == "lib" {
+        let module = module(&file);
+        if module == "lib" {
             continue;
         }
-        let (_, allowed) =
-            ARROWS.iter().find(|(name, _)| *name == room).unwrap_or_else(|| panic!("{room}?"));
+        let (_, allowed) = ALLOWED_IMPORTS
+            .iter()
+            .find(|(name, _)| *name == module)
+            .unwrap_or_else(|| panic!("{module}?"));
         for line in file.code() {
-            for named in named(line) {
-                assert!(allowed.contains(&named), "{}: `{named}` in {line}", file.path);
+            for name in imported(line) {
+                assert!(allowed.contains(&name), "{}: `{name}` in {line}", file.path);
             }
         }
     }
 }
 
 #[test]
-fn a_transport_knows_requests_and_responses_only() {
-    for file in rust_files().iter().filter(|file| room(file) == "transport") {
+fn a_transport_imports_only_requests_and_responses() {
+    for file in rust_files().iter().filter(|file| module(file) == "transport") {
         for line in file.code().filter(|line| line.contains("edgelatch_proto::")) {
             assert_eq!(
                 line.trim(),
@@ -113,13 +116,13 @@ fn the_core_is_compiled_without_std() {
 }
 
 #[test]
-fn targets_are_told_apart_at_doors_only() {
-    for file in rust_files().iter().filter(|file| room(file) != "lib") {
-        let is_door = ["src/host/mod.rs", "src/transport/mod.rs", "src/client/mod.rs"]
+fn only_module_declarations_have_a_cfg() {
+    for file in rust_files().iter().filter(|file| module(file) != "lib") {
+        let may_choose = ["src/host/mod.rs", "src/transport/mod.rs", "src/client/mod.rs"]
             .contains(&file.path.as_str());
         let lines: Vec<&str> = file.code().collect();
         for (place, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("cfg(")) {
-            assert!(is_door && line.starts_with("#[cfg("), "{}: {line}", file.path);
+            assert!(may_choose && line.starts_with("#[cfg("), "{}: {line}", file.path);
             let next = lines[place + 1..].iter().find(|line| !line.starts_with("#[")).unwrap();
             let is_module =
                 ["mod ", "pub use ", "pub(crate) use "].iter().any(|word| next.starts_with(word));
@@ -129,7 +132,7 @@ fn targets_are_told_apart_at_doors_only() {
 }
 
 #[test]
-fn nothing_that_changes_lives_outside_of_a_value() {
+fn no_static_has_mutable_state() {
     let cells = ["Mutex", "RwLock", "Atomic", "Cell", "OnceLock", "LazyLock", "Once<"];
     for file in rust_files() {
         for line in file.code().map(str::trim_start) {
@@ -143,34 +146,34 @@ fn nothing_that_changes_lives_outside_of_a_value() {
 }
 
 #[test]
-fn a_script_is_a_file_of_its_own() {
+fn every_script_is_a_file_with_a_header() {
     for file in rust_files() {
         assert!(file.code().all(|line| !line.contains("redis.call")), "{}", file.path);
     }
     for file in below("proto/src").iter().filter(|file| file.has_ending(&["lua"])) {
         let name = file.path.rsplit('/').next().unwrap();
-        let says: &[&str] = match name {
+        let required: &[&str] = match name {
             "prelude.lua" => &["-- ARGV", "-- Reply"],
-            // What several scripts begin with says what it is for; what it is given is theirs.
+            // A common beginning of several scripts; each of them describes its own arguments.
             _ if file.path.contains("/parts/") => &["-- "],
             _ => &["-- KEYS", "-- ARGV", "-- Reply", "-- May be sent twice"],
         };
         let header: Vec<&str> =
             file.text.lines().take_while(|line| line.starts_with("--")).collect();
-        for word in says {
-            let said = header.iter().any(|line| line.starts_with(word));
-            assert!(said, "{}: its header does not say `{word}`", file.path);
+        for word in required {
+            let is_there = header.iter().any(|line| line.starts_with(word));
+            assert!(is_there, "{}: its header has no line `{word}`", file.path);
         }
     }
 }
 
 #[test]
-fn only_the_key_room_spells_a_key() {
+fn only_the_key_module_builds_keys() {
     for file in rust_files().iter().filter(|file| file.path != "proto/src/protocol/key.rs") {
         for line in file.code() {
-            // A name may be compared with what is taken; nothing may be built of it.
-            let spells = line.contains("\"redisson_") || line.contains("\"el:");
-            assert!(!spells || line.contains("starts_with("), "{}: {line}", file.path);
+            // Code may compare a name with a reserved prefix, and may not build a key of it.
+            let builds = line.contains("\"redisson_") || line.contains("\"el:");
+            assert!(!builds || line.contains("starts_with("), "{}: {line}", file.path);
         }
     }
     assert!(read("proto/src/protocol/key.rs").contains("redisson_lock__channel"));
