@@ -10,7 +10,6 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::response::IntoResponse as _;
 use redis::{Cmd, RedisResult, Value};
-use serde::Serialize;
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
@@ -116,30 +115,37 @@ async fn run(
         .await??;
     let result = CommandResult::Reply(reply, received.format);
     let status = if result.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    write(status, received.format, slice::from_ref(&result), &result)
+    write(status, received.format, slice::from_ref(&result), |out| result.write_json(out))
 }
 
-/// Encodes the replies of Redis: in RESP2 one after the other, or in JSON.
+/// Encodes the replies of Redis: in RESP2 one after the other, or by `in_json`.
 fn write(
     status: StatusCode,
     format: Format,
     results: &[CommandResult],
-    in_json: &impl Serialize,
+    in_json: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
 ) -> Result<Response<Body>, Failure> {
-    let mut response = match format {
+    let mut bytes = Vec::new();
+    let kind = match format {
         Format::Resp2 => {
-            let mut bytes = Vec::new();
             results.iter().try_for_each(|result| result.write_resp2(&mut bytes))?;
-            let mut response = Response::new(Body::from(bytes));
-            *response.status_mut() = status;
-            let kind = HeaderValue::from_static("application/octet-stream");
-            response.headers_mut().insert(CONTENT_TYPE, kind);
-            response
+            "application/octet-stream"
         }
-        Format::Base64 | Format::Text => json(status, in_json),
+        Format::Base64 | Format::Text => {
+            in_json(&mut bytes)?;
+            "application/json"
+        }
     };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(SYNC_TOKEN, sync_token());
     Ok(response)
+}
+
+fn write_list(format: Format, results: &[CommandResult]) -> Result<Response<Body>, Failure> {
+    let in_json = |out: &mut Vec<u8>| CommandResult::write_json_list(results, out);
+    write(StatusCode::OK, format, results, in_json)
 }
 
 /// Handles `POST /pipeline`: runs many commands, each with its own result or error.
@@ -190,7 +196,7 @@ pub(crate) async fn pipeline(
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Failure::BadReply)?;
-    write(StatusCode::OK, received.format, &results, &results)
+    write_list(received.format, &results)
 }
 
 /// Handles `POST /multi-exec`: runs all commands or none, and no other client's command between
@@ -229,7 +235,7 @@ pub(crate) async fn multi_exec(
             };
             let results: Vec<_> =
                 replies.into_iter().map(|reply| CommandResult::Reply(reply, format)).collect();
-            write(StatusCode::OK, format, &results, &results)
+            write_list(format, &results)
         }
         Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
