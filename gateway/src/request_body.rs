@@ -19,6 +19,9 @@ use crate::routes::Context;
 /// How much of a body that is too large is still read, as a multiple of the limit.
 const MAX_DISCARD_FACTOR: usize = 4;
 
+/// The most memory that a body with a `Content-Length` gets before it arrives, as a multiple of what
+/// has arrived. The system provides memory when it is used, so this bounds only addresses.
+const MAX_GROWTH: usize = 8;
 /// The room behind a body: the command that is made from it is a little longer, and can then have
 /// the same memory.
 const BODY_SLACK: usize = 64;
@@ -98,9 +101,12 @@ async fn read_body(
         }
         shared.limits.reserve_body(admitted, &mut memory, chunk.len())?;
         if length > whole.capacity() {
-            // Memory is used as the body arrives, however long the announced one is.
-            let next = if length <= content_length { content_length } else { usize::MAX };
-            whole.reserve_exact(next.min(2 * length) + BODY_SLACK - whole.len());
+            let next = if length <= content_length {
+                content_length.min(MAX_GROWTH * length)
+            } else {
+                2 * length
+            };
+            whole.reserve_exact(next + BODY_SLACK - whole.len());
         }
         whole.extend_from_slice(&chunk);
     }
