@@ -9,15 +9,14 @@ use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::response::IntoResponse as _;
-use redis::{RedisResult, Value};
-use serde::Serialize;
+use redis::{Cmd, RedisResult, Value};
 use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 use crate::auth::Access;
 use crate::backend::{PipelineCommand, weight};
 use crate::clock::now;
-use crate::command::{MalformedCommand, Word, Words, split};
+use crate::command::{MAX_WORDS, MalformedCommand, parse, parse_list, words};
 use crate::cors;
 use crate::dispatch::Dispatcher;
 use crate::failure::{Failure, json};
@@ -43,16 +42,17 @@ pub(crate) async fn command(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    let mut received = ReceivedRequest::read(&shared, &admitted, request).await?;
     shared.limits.count_commands(&admitted, 1)?;
-    let words =
-        parse(&access, received.text()?)?.ok_or(Failure::Forbidden(ScopeViolation::Call))?;
+    let parsed = parse(&received.take_text()?, max_words(&access))?;
+    let command = parsed.ok_or_else(|| too_long(&access))?;
     if let Access::Scoped(scope) = &access {
-        let names = scope.check_command(words.as_slice(), now()).map_err(Failure::Forbidden)?;
-        shared.limits.count_weight(&admitted, 1, weight(words.as_slice().len(), names.len()))?;
+        let words = texts(&command).map_err(Failure::Forbidden)?;
+        let names = scope.check_command(&words, now()).map_err(Failure::Forbidden)?;
+        shared.limits.count_weight(&admitted, 1, weight(words.len(), names.len()))?;
         shared.limits.count_names(&admitted, &names)?;
     }
-    run(&shared, &access, &admitted, &words, &received).await
+    run(&shared, &access, &admitted, command, &received).await
 }
 
 /// Handles paths such as `/set/key/value`: runs one command in the address, and responds as
@@ -90,57 +90,62 @@ async fn run_path(
         Method::POST | Method::PUT => request,
         _ => return Err(Failure::WrongMethod),
     };
-    let received = ReceivedRequest::read(shared, admitted, request).await?;
-    let words = path::words(&uri, &received.body)?;
-    run(shared, access, admitted, &words, &received).await
+    let mut received = ReceivedRequest::read(shared, admitted, request).await?;
+    let command = path::command(&uri, &received.take_body())?;
+    run(shared, access, admitted, command, &received).await
 }
 
 /// Runs a command that its token allows, unless the gateway refuses it with every token.
-async fn run<T: Word + ?Sized>(
+async fn run(
     shared: &Context,
     access: &Access,
     admitted: &Admitted,
-    words: &Words<'_, T>,
+    command: Cmd,
     received: &ReceivedRequest,
 ) -> Result<Response<Body>, Failure> {
-    let connection = shared
-        .policy
-        .connection(words.as_slice())
-        .map_err(|refusal| Failure::Refused(refusal.text()))?;
+    let connection =
+        shared.policy.connection(&command).map_err(|refusal| Failure::Refused(refusal.text()))?;
     let _waiting = (connection == ConnectionKind::Dedicated)
         .then(|| shared.limits.reserve_wait(admitted))
         .transpose()?;
     let dispatcher = Dispatcher::new(access, admitted, received.deadline);
-    let (backend, command) = (Arc::clone(&shared.backend), words.to_command());
+    let backend = Arc::clone(&shared.backend);
     let reply = dispatcher
         .send(connection, async move { backend.command(&command, connection).await })
         .await??;
     let result = CommandResult::Reply(reply, received.format);
     let status = if result.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
-    write(status, received.format, slice::from_ref(&result), &result)
+    write(status, received.format, slice::from_ref(&result), |out| result.write_json(out))
 }
 
-/// Encodes the replies of Redis: in RESP2 one after the other, or in JSON.
+/// Encodes the replies of Redis: in RESP2 one after the other, or by `in_json`.
 fn write(
     status: StatusCode,
     format: Format,
     results: &[CommandResult],
-    in_json: &impl Serialize,
+    in_json: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>,
 ) -> Result<Response<Body>, Failure> {
-    let mut response = match format {
+    let mut bytes = Vec::new();
+    let kind = match format {
         Format::Resp2 => {
-            let mut bytes = Vec::new();
             results.iter().try_for_each(|result| result.write_resp2(&mut bytes))?;
-            let mut response = Response::new(Body::from(bytes));
-            *response.status_mut() = status;
-            let kind = HeaderValue::from_static("application/octet-stream");
-            response.headers_mut().insert(CONTENT_TYPE, kind);
-            response
+            "application/octet-stream"
         }
-        Format::Base64 | Format::Text => json(status, in_json),
+        Format::Base64 | Format::Text => {
+            in_json(&mut bytes)?;
+            "application/json"
+        }
     };
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response.headers_mut().insert(SYNC_TOKEN, sync_token());
     Ok(response)
+}
+
+fn write_list(format: Format, results: &[CommandResult]) -> Result<Response<Body>, Failure> {
+    let in_json = |out: &mut Vec<u8>| CommandResult::write_json_list(results, out);
+    write(StatusCode::OK, format, results, in_json)
 }
 
 /// Handles `POST /pipeline`: runs many commands, each with its own result or error.
@@ -150,10 +155,10 @@ pub(crate) async fn pipeline(
     Extension(admitted): Extension<Arc<Admitted>>,
     request: Request,
 ) -> Result<Response<Body>, Failure> {
-    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    let mut received = ReceivedRequest::read(&shared, &admitted, request).await?;
     let dispatcher = Dispatcher::new(&access, &admitted, received.deadline);
     dispatcher.check()?;
-    let commands = split(received.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
+    let commands = parse_commands(&shared, &access, &received.take_text()?)?;
     shared.limits.count_commands(&admitted, commands.len())?;
     let mut to_send: Vec<PipelineCommand> = Vec::with_capacity(commands.len());
     // A refused command is not sent, and has its error at its place in the response.
@@ -166,8 +171,7 @@ pub(crate) async fn pipeline(
         let was_accepted = refusals.last().is_some_and(Option::is_none);
         let follows = was_accepted
             && to_send.last().is_some_and(|last| last.connection == ConnectionKind::Shared);
-        let words = parse(&access, command.get())?;
-        refusals.push(match check_command(&shared, &access, words, follows, &mut names) {
+        refusals.push(match check_command(&shared, &access, command, follows, &mut names) {
             Ok(checked) => {
                 to_send.push(checked);
                 None
@@ -192,7 +196,7 @@ pub(crate) async fn pipeline(
         })
         .collect::<Option<Vec<_>>>()
         .ok_or(Failure::BadReply)?;
-    write(StatusCode::OK, received.format, &results, &results)
+    write_list(received.format, &results)
 }
 
 /// Handles `POST /multi-exec`: runs all commands or none, and no other client's command between
@@ -209,17 +213,12 @@ pub(crate) async fn multi_exec(
     if matches!(access, Access::Scoped(_)) {
         return Err(Failure::Forbidden(ScopeViolation::Path));
     }
-    let received = ReceivedRequest::read(&shared, &admitted, request).await?;
-    let commands = split(received.text()?, shared.pipeline_limit)?.ok_or(Failure::TooMany)?;
-    let mut queue = Vec::with_capacity(commands.len());
-    for command in commands {
-        let Some(words) = Words::parse(command.get(), usize::MAX)? else { continue };
+    let mut received = ReceivedRequest::read(&shared, &admitted, request).await?;
+    let commands = parse_commands(&shared, &access, &received.take_text()?)?;
+    let queue: Vec<Cmd> = commands.into_iter().flatten().collect();
+    for command in &queue {
         // Inside a transaction `WAIT` does not wait, so the kind of connection does not matter.
-        shared
-            .policy
-            .connection(words.as_slice())
-            .map_err(|refusal| Failure::Refused(refusal.text()))?;
-        queue.push(words.to_command());
+        shared.policy.connection(command).map_err(|refusal| Failure::Refused(refusal.text()))?;
     }
     if queue.is_empty() {
         return Ok(json(StatusCode::OK, &[(); 0]));
@@ -236,20 +235,49 @@ pub(crate) async fn multi_exec(
             };
             let results: Vec<_> =
                 replies.into_iter().map(|reply| CommandResult::Reply(reply, format)).collect();
-            write(StatusCode::OK, format, &results, &results)
+            write_list(format, &results)
         }
         Value::ServerError(error) => Err(Failure::Refused(ErrorText(&error).to_string())),
         _ => Err(Failure::BadReply),
     }
 }
 
-/// Parses a command; `None` if a scoped token's command has more than [`MAX_SCOPED_WORDS`] words.
-fn parse<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, MalformedCommand> {
-    let max = match access {
-        Access::Full => usize::MAX,
+/// Parses the commands of a pipeline. `None` is a command of a scoped token that has more than
+/// [`MAX_SCOPED_WORDS`] words.
+fn parse_commands(
+    shared: &Context,
+    access: &Access,
+    text: &str,
+) -> Result<Vec<Option<Cmd>>, Failure> {
+    let parsed = parse_list(text, shared.pipeline_limit, max_words(access))?;
+    let commands = parsed.ok_or(Failure::TooMany)?;
+    let is_full = matches!(access, Access::Full);
+    if is_full && commands.iter().any(Option::is_none) {
+        Err(too_long(access))
+    } else {
+        Ok(commands)
+    }
+}
+
+/// Returns the most words of a command.
+fn max_words(access: &Access) -> usize {
+    match access {
+        Access::Full => MAX_WORDS,
         Access::Scoped(_) => MAX_SCOPED_WORDS,
-    };
-    Words::parse(command, max)
+    }
+}
+
+/// Returns the failure for a command with more than [`max_words`] words.
+fn too_long(access: &Access) -> Failure {
+    match access {
+        Access::Full => MalformedCommand::TooLong.into(),
+        Access::Scoped(_) => Failure::Forbidden(ScopeViolation::Call),
+    }
+}
+
+/// Returns the words of a command from a JSON body, which are text.
+fn texts(command: &Cmd) -> Result<Vec<&str>, ScopeViolation> {
+    words(command).map(str::from_utf8).collect::<Result<_, _>>().map_err(|_| ScopeViolation::Call)
 }
 
 /// Checks a command of a pipeline. Returns the command to send, or the text of its refusal.
@@ -257,26 +285,24 @@ fn parse<'a>(access: &Access, command: &'a str) -> Result<Option<Words<'a>>, Mal
 fn check_command(
     shared: &Context,
     access: &Access,
-    words: Option<Words<'_>>,
+    command: Option<Cmd>,
     follows: bool,
     names: &mut Vec<String>,
 ) -> Result<PipelineCommand, String> {
-    let words = words.ok_or_else(|| ScopeViolation::Call.text().to_owned())?;
-    let slice = words.as_slice();
+    let command = command.ok_or_else(|| ScopeViolation::Call.text().to_owned())?;
     let mut used_names = Vec::new();
     if let Access::Scoped(scope) = access {
-        let checked = if follows {
-            scope.check_following(slice, now())
-        } else {
-            scope.check_command(slice, now())
-        };
+        let checked = texts(&command).and_then(|words| match follows {
+            true => scope.check_following(&words, now()),
+            false => scope.check_command(&words, now()),
+        });
         used_names = checked.map_err(|violation| violation.text().to_owned())?;
     }
-    let connection = shared.policy.connection(slice).map_err(Refusal::text)?;
-    let weight = weight(slice.len(), used_names.len());
-    let portion_weight = weight + time_of(slice) - 1;
+    let connection = shared.policy.connection(&command).map_err(Refusal::text)?;
+    let weight = weight(command.args_iter().len(), used_names.len());
+    let portion_weight = weight + time_of(&command) - 1;
     names.append(&mut used_names);
-    Ok(PipelineCommand { command: words.to_command(), connection, weight, portion_weight })
+    Ok(PipelineCommand { command, connection, weight, portion_weight })
 }
 
 /// Sends the commands, and returns the reply of each. If no command has a reply, the whole request

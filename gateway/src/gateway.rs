@@ -36,6 +36,8 @@ use crate::timed_stream::TimedStream;
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest head of a request, in bytes: many times the longest channel and token.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// The most bytes of a body that are read at once.
+const MAX_READ_BYTES: usize = 64 * 1024;
 /// The interval between two clean-ups of the records of idle clients.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(10);
 /// The response on a connection beyond the limits.
@@ -178,7 +180,8 @@ impl Server {
         // hyper measures this time from the end of a response to the end of the next head.
         http.timer(TokioTimer::new())
             .header_read_timeout(config.idle_time)
-            .max_buf_size(MAX_HEAD_BYTES);
+            .max_header_size(MAX_HEAD_BYTES)
+            .max_buf_size(MAX_READ_BYTES);
         let service = TowerToHyperService::new(router);
         let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
         let (connection_limits, head_time) = (ConnectionLimits::new(config), config.head_time);

@@ -4,25 +4,26 @@ use std::borrow::Cow;
 
 use axum::http::Uri;
 use percent_encoding::percent_decode_str;
+use redis::Cmd;
 
-use crate::command::{MalformedCommand, Words};
+use crate::command::{MalformedCommand, from_words};
 
 /// The query parameter with the token. It is never part of the command.
 const TOKEN: &[u8] = b"_token";
 
-/// Returns the words of a command: the segments of the path, then the body unless it is empty, then
+/// Returns a command: its words are the segments of the path, then the body unless it is empty, then
 /// the parameters of the query.
 ///
 /// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an
 /// empty word; segments, parameters and the body may be any bytes.
-pub(crate) fn words<'a>(uri: &'a Uri, body: &'a [u8]) -> Result<Words<'a, [u8]>, MalformedCommand> {
+pub(crate) fn command(uri: &Uri, body: &[u8]) -> Result<Cmd, MalformedCommand> {
     let path = uri.path();
     let segments = path.strip_prefix('/').unwrap_or(path).split('/').map(decoded);
     let value = (!body.is_empty()).then_some(Cow::Borrowed(body));
     let options = parameters(uri).filter(|(name, _)| decoded(name) != TOKEN);
     let options = options
         .flat_map(|(name, value)| [Some(option(name)), value.map(option)].into_iter().flatten());
-    Words::new(segments.chain(value).chain(options).collect())
+    from_words(segments.chain(value).chain(options))
 }
 
 /// Returns the token in the query. A `+` is not decoded, since tokens contain no spaces.
@@ -55,11 +56,12 @@ fn option(text: &str) -> Cow<'_, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::words;
 
     fn split(address: &str, body: &str) -> Vec<String> {
         let uri = address.parse().unwrap();
-        let words = words(&uri, body.as_bytes()).unwrap();
-        words.as_slice().iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        let command = command(&uri, body.as_bytes()).unwrap();
+        words(&command).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     }
 
     #[test]
@@ -79,7 +81,8 @@ mod tests {
         assert_eq!(split("/echo/a%2Fb%20c+d%3F", ""), ["echo", "a/b c+d?"]);
         assert_eq!(split("/scan/0?MATCH=a+b%2B%26&x%3Dy", "")[2..], ["MATCH", "a b+&", "x=y"]);
         let uri = "/echo/%ff%00".parse().unwrap();
-        assert_eq!(words(&uri, b"\xfe").unwrap().as_slice()[1..], [&b"\xff\0"[..], b"\xfe"]);
+        let command = command(&uri, b"\xfe").unwrap();
+        assert_eq!(words(&command).collect::<Vec<_>>()[1..], [&b"\xff\0"[..], b"\xfe"]);
         // A `%` without two hexadecimal digits is kept.
         assert_eq!(split("/echo/100%", ""), ["echo", "100%"]);
     }
@@ -88,7 +91,7 @@ mod tests {
     fn the_token_is_no_part_of_the_command() {
         let uri = "/get/k?a=b&_token=s%2Be+c&%5Ftoken=other&_token".parse().unwrap();
         assert_eq!(&*token(&uri).unwrap(), b"s+e+c");
-        assert_eq!(words(&uri, b"").unwrap().as_slice().len(), 4);
+        assert_eq!(words(&command(&uri, b"").unwrap()).count(), 4);
         assert_eq!(token(&"/get/_token?token=x".parse().unwrap()), None);
     }
 
@@ -96,7 +99,7 @@ mod tests {
     fn a_command_without_a_name_is_none() {
         for address in ["/", "//set/k/v", "/?set=k"] {
             let uri = address.parse().unwrap();
-            assert_eq!(words(&uri, b"PING").unwrap_err(), MalformedCommand::NoName, "{address}");
+            assert_eq!(command(&uri, b"PING").unwrap_err(), MalformedCommand::NoName, "{address}");
         }
     }
 }

@@ -4,11 +4,12 @@
 //! state would affect the requests of other clients. The gateway is for applications, so it also
 //! refuses commands that administer the server.
 
-use std::borrow::Cow;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::command::{Word, bytes};
+use redis::Cmd;
+
+use crate::command::words;
 
 /// The kind of connection that an allowed command runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,64 +84,57 @@ impl Policy {
     }
 
     /// Returns the kind of connection for a command, or why it is refused. Decides by its name and,
-    /// for a few commands, by its options. `args` begins with the name.
-    pub(crate) fn connection<T: Word + ?Sized>(
-        &self,
-        args: &[Cow<'_, T>],
-    ) -> Result<ConnectionKind, Refusal> {
-        let Some((name, rest)) = args.split_first() else { return Ok(ConnectionKind::Shared) };
+    /// for a few commands, by its options.
+    pub(crate) fn connection(&self, command: &Cmd) -> Result<ConnectionKind, Refusal> {
+        let mut rest = words(command);
+        let Some(name) = rest.next() else { return Ok(ConnectionKind::Shared) };
+        let first = rest.clone().next();
         // Redis itself spells a subcommand `CONFIG|GET`: the name is the part before `|`.
-        let name = bytes::<T>(name).split(|byte| *byte == b'|').next().unwrap_or_default();
-        let is_named = |command: &str| name.eq_ignore_ascii_case(command.as_bytes());
+        let name = name.split(|byte| *byte == b'|').next().unwrap_or_default();
+        let is_named = |command: &str| is(name, command);
         if let Some(refused) = REFUSED.iter().find(|refused| is_named(refused)) {
             return Err(Refusal::Command(refused));
         }
         let is_restricted_call = |called: &&&str| {
             let (command, part) = called.split_once(' ').unwrap_or((called, ""));
-            is_named(command)
-                && (part.is_empty() || rest.first().is_some_and(|word| is::<T>(word, part)))
+            is_named(command) && (part.is_empty() || first.is_some_and(|word| is(word, part)))
         };
         if let Some(restricted) = self.restricted.iter().find(is_restricted_call) {
             return Err(Refusal::Command(restricted));
         }
-        if is_named("SCRIPT") && rest.first().is_some_and(|word| is::<T>(word, "DEBUG")) {
+        if is_named("SCRIPT") && first.is_some_and(|word| is(word, "DEBUG")) {
             return Err(Refusal::ScriptDebug);
         }
-        if is_named("XREAD") && blocks(rest) {
+        if is_named("XREAD") && blocks(rest.clone()) {
             return Err(Refusal::Command("XREAD BLOCK"));
         }
         // The first three arguments, `GROUP`, group and consumer, are no options, and may be any
         // text.
-        if is_named("XREADGROUP") && blocks(rest.get(3..).unwrap_or_default()) {
+        if is_named("XREADGROUP") && blocks(rest.clone().skip(3)) {
             return Err(Refusal::Command("XREADGROUP BLOCK"));
         }
         let bound = if is_named("WAIT") {
-            rest.get(1)
+            rest.nth(1)
         } else if is_named("WAITAOF") {
-            rest.get(2)
+            rest.nth(2)
         } else {
             return Ok(ConnectionKind::Shared);
         };
         // Redis itself refuses a `WAIT` with too few arguments.
         match bound {
-            Some(bound) if !is_bounded(bytes::<T>(bound), self.request_time) => {
-                Err(Refusal::UnboundedWait)
-            }
+            Some(bound) if !is_bounded(bound, self.request_time) => Err(Refusal::UnboundedWait),
             _ => Ok(ConnectionKind::Dedicated),
         }
     }
 }
 
-fn is<T: Word + ?Sized>(argument: &T, word: &str) -> bool {
-    bytes(argument).eq_ignore_ascii_case(word.as_bytes())
+fn is(argument: &[u8], word: &str) -> bool {
+    argument.eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// Whether `BLOCK` is one of the options, which end at `STREAMS`.
-fn blocks<T: Word + ?Sized>(options: &[Cow<'_, T>]) -> bool {
-    options
-        .iter()
-        .take_while(|option| !is::<T>(option, "STREAMS"))
-        .any(|option| is::<T>(option, "BLOCK"))
+fn blocks<'a>(options: impl Iterator<Item = &'a [u8]>) -> bool {
+    options.take_while(|option| !is(option, "STREAMS")).any(|option| is(option, "BLOCK"))
 }
 
 fn is_bounded(milliseconds: &[u8], request_time: Duration) -> bool {
@@ -226,6 +220,7 @@ const RESTRICTED: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::from_words;
 
     fn connection_of(words: &[&'static str]) -> Result<ConnectionKind, Refusal> {
         connection_with(&[], words)
@@ -236,8 +231,7 @@ mod tests {
         words: &[&'static str],
     ) -> Result<ConnectionKind, Refusal> {
         let allowed: Vec<_> = allowed.iter().map(|name| name.parse().unwrap()).collect();
-        let args: Vec<_> = words.iter().copied().map(Cow::Borrowed).collect();
-        Policy::new(Duration::from_secs(10), &allowed).connection(&args)
+        Policy::new(Duration::from_secs(10), &allowed).connection(&from_words(words).unwrap())
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! Encodes the replies of Redis in JSON or RESP2.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use axum::http::{HeaderMap, HeaderValue};
-use base64::display::Base64Display;
+use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use redis::{ServerError, Value, from_redis_value_ref};
-use serde::Serialize;
-use serde::ser::{Error as _, SerializeMap as _, Serializer};
 
-use crate::failure::Failure;
+use crate::command::plain_length;
+use crate::failure::{ErrorBody, Failure};
+
+/// The room for what is around the string of a result, so that a long one is not moved for it.
+const MAX_FRAME_BYTES: usize = 16;
 
 /// The encoding of the result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,29 @@ impl CommandResult {
 }
 
 impl CommandResult {
+    /// Appends a list of results in JSON.
+    pub(crate) fn write_json_list(results: &[Self], out: &mut Vec<u8>) -> Result<(), Failure> {
+        write_json_array(results, out, Self::write_json)
+    }
+
+    /// Appends the result in JSON.
+    pub(crate) fn write_json(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
+        let error = match self {
+            Self::NoReply(failure) => failure.text(),
+            Self::Refused(text) => text,
+            Self::Reply(value @ Value::ServerError(_), format) => {
+                return write_json(value, *format, out);
+            }
+            Self::Reply(value, format) => {
+                out.extend_from_slice(b"{\"result\":");
+                write_json(value, *format, out)?;
+                out.push(b'}');
+                return Ok(());
+            }
+        };
+        serde_json::to_writer(out, &ErrorBody { error }).map_err(|_| Failure::BadReply)
+    }
+
     /// Appends the result in RESP2.
     pub(crate) fn write_resp2(&self, out: &mut Vec<u8>) -> Result<(), Failure> {
         let error = match self {
@@ -109,64 +135,61 @@ fn write_bulk_string(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-impl Serialize for CommandResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        match self {
-            Self::NoReply(failure) => map.serialize_entry("error", failure.text())?,
-            Self::Refused(text) => map.serialize_entry("error", text)?,
-            Self::Reply(Value::ServerError(error), _) => {
-                map.serialize_entry("error", &ErrorText(error))?;
-            }
-            Self::Reply(value, format) => {
-                map.serialize_entry("result", &Encoded { value, format: *format })?;
-            }
+/// Appends a value in JSON.
+fn write_json(value: &Value, format: Format, out: &mut Vec<u8>) -> Result<(), Failure> {
+    match value {
+        Value::Array(values) => {
+            return write_json_array(values, out, |value, out| write_json(value, format, out));
         }
-        map.end()
-    }
-}
-
-/// A value inside a result.
-struct Encoded<'a> {
-    value: &'a Value,
-    format: Format,
-}
-
-impl Encoded<'_> {
-    fn string<S: Serializer>(&self, bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        match self.format {
-            Format::Base64 => serializer.collect_str(&Base64Display::new(bytes, &STANDARD)),
-            Format::Resp2 | Format::Text => {
-                serializer.serialize_str(&String::from_utf8_lossy(bytes))
-            }
+        Value::BulkString(bytes) => return write_json_string(bytes, format, out),
+        Value::Int(number) => serde_json::to_writer(out, number),
+        Value::Nil => serde_json::to_writer(out, &()),
+        Value::Okay => serde_json::to_writer(out, "OK"),
+        // An error that a script has caught and put into an array. It becomes an object, so that no
+        // client takes it for a string, and the rest of the array stays readable.
+        Value::ServerError(error) => {
+            serde_json::to_writer(out, &ErrorBody { error: &ErrorText(error).to_string() })
+        }
+        Value::SimpleString(text) => return write_json_string(text.as_bytes(), format, out),
+        // RESP2, which the gateway uses with Redis, has no other types.
+        other => {
+            let text: String = from_redis_value_ref(other).map_err(|_| Failure::BadReply)?;
+            return write_json_string(text.as_bytes(), format, out);
         }
     }
+    .map_err(|_| Failure::BadReply)
 }
 
-impl Serialize for Encoded<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.value {
-            Value::Array(values) => serializer
-                .collect_seq(values.iter().map(|value| Encoded { value, format: self.format })),
-            Value::BulkString(bytes) => self.string(bytes, serializer),
-            Value::Int(number) => serializer.serialize_i64(*number),
-            Value::Nil => serializer.serialize_none(),
-            Value::Okay => serializer.serialize_str("OK"),
-            // An error that a script has caught and put into an array. It becomes an object, so
-            // that no client takes it for a string, and the rest of the array stays readable.
-            Value::ServerError(error) => {
-                let mut map = serializer.serialize_map(Some(1))?;
-                map.serialize_entry("error", &ErrorText(error))?;
-                map.end()
-            }
-            Value::SimpleString(text) => self.string(text.as_bytes(), serializer),
-            // RESP2, which the gateway uses with Redis, has no other types.
-            other => {
-                let text: String = from_redis_value_ref(other).map_err(S::Error::custom)?;
-                self.string(text.as_bytes(), serializer)
-            }
+fn write_json_array<T>(
+    values: &[T],
+    out: &mut Vec<u8>,
+    mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    out.push(b'[');
+    for (number, value) in values.iter().enumerate() {
+        if number > 0 {
+            out.push(b',');
         }
+        write(value, out)?;
     }
+    out.push(b']');
+    Ok(())
+}
+
+fn write_json_string(bytes: &[u8], format: Format, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let encoded = match format {
+        Format::Base64 => Cow::Owned(STANDARD.encode(bytes)),
+        Format::Resp2 | Format::Text => String::from_utf8_lossy(bytes),
+    };
+    // Copying is much faster than looking at each byte for an escape.
+    if plain_length(encoded.as_bytes()) < encoded.len() {
+        return serde_json::to_writer(out, &encoded).map_err(|_| Failure::BadReply);
+    }
+    out.reserve(encoded.len() + MAX_FRAME_BYTES);
+    out.push(b'"');
+    out.extend_from_slice(encoded.as_bytes());
+    out.push(b'"');
+    Ok(())
 }
 
 /// Displays the whole line of an error of Redis: code and message.
@@ -182,12 +205,6 @@ impl fmt::Display for ErrorText<'_> {
     }
 }
 
-impl Serialize for ErrorText<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderName;
@@ -197,7 +214,9 @@ mod tests {
 
     fn json(wire: &[u8], format: Format) -> String {
         let value = parse_redis_value(wire).unwrap();
-        serde_json::to_string(&CommandResult::Reply(value, format)).unwrap()
+        let mut out = Vec::new();
+        CommandResult::Reply(value, format).write_json(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads the body of a request, and the format that it requests for its response.
 
+use std::mem;
 use std::sync::Arc;
 
 use axum::body::{BodyDataStream, HttpBody as _};
@@ -18,9 +19,16 @@ use crate::routes::Context;
 /// How much of a body that is too large is still read, as a multiple of the limit.
 const MAX_DISCARD_FACTOR: usize = 4;
 
+/// The most memory that a body with a `Content-Length` gets before it arrives, as a multiple of what
+/// has arrived. The system provides memory when it is used, so this bounds only addresses.
+const MAX_GROWTH: usize = 8;
+/// The room behind a body: the command that is made from it is a little longer, and can then have
+/// the same memory.
+const BODY_SLACK: usize = 64;
+
 /// A request whose body has been read.
 pub(crate) struct ReceivedRequest {
-    pub(crate) body: Vec<u8>,
+    body: Vec<u8>,
     /// The memory of the body, reserved until the response is ready.
     _memory: Option<PoolPermit>,
     /// When the request times out.
@@ -47,7 +55,7 @@ impl ReceivedRequest {
         let read = if content_length > limit {
             Err(Failure::TooLarge)
         } else {
-            let reading = read_body(shared, admitted, &mut chunks, limit);
+            let reading = read_body(shared, admitted, &mut chunks, content_length, limit);
             timeout_at(deadline, reading).await.map_err(|_| Failure::SlowBody)?
         };
         if matches!(read, Err(Failure::TooLarge)) && !expects_continue {
@@ -64,8 +72,14 @@ impl ReceivedRequest {
         Ok(Self { body, _memory: memory, deadline, format })
     }
 
-    pub(crate) fn text(&self) -> Result<&str, MalformedCommand> {
-        str::from_utf8(&self.body).map_err(|_| MalformedCommand::Encoding)
+    /// Takes the body. The caller drops it before Redis replies.
+    pub(crate) fn take_body(&mut self) -> Vec<u8> {
+        mem::take(&mut self.body)
+    }
+
+    /// Takes the body as [`take_body`](Self::take_body) does.
+    pub(crate) fn take_text(&mut self) -> Result<String, MalformedCommand> {
+        String::from_utf8(self.take_body()).map_err(|_| MalformedCommand::Encoding)
     }
 }
 
@@ -74,16 +88,26 @@ async fn read_body(
     shared: &Context,
     admitted: &Admitted,
     chunks: &mut BodyDataStream,
+    content_length: usize,
     limit: usize,
 ) -> Result<(Vec<u8>, Option<PoolPermit>), Failure> {
     let (mut whole, mut memory) = (Vec::new(), None);
     while let Some(chunk) = chunks.next().await {
         let broken = |_| Failure::Refused("ERR the request body broke off".to_owned());
         let chunk = chunk.map_err(broken)?;
-        if whole.len() + chunk.len() > limit {
+        let length = whole.len() + chunk.len();
+        if length > limit {
             return Err(Failure::TooLarge);
         }
         shared.limits.reserve_body(admitted, &mut memory, chunk.len())?;
+        if length > whole.capacity() {
+            let next = if length <= content_length {
+                content_length.min(MAX_GROWTH * length)
+            } else {
+                2 * length
+            };
+            whole.reserve_exact(next + BODY_SLACK - whole.len());
+        }
         whole.extend_from_slice(&chunk);
     }
     Ok((whole, memory))

@@ -1,6 +1,5 @@
 //! Checks requests against the rules of a scoped token.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -97,12 +96,11 @@ impl Scope {
     /// that it uses.
     pub(crate) fn check_command(
         &self,
-        words: &[Cow<'_, str>],
+        words: &[&str],
         now: SystemTime,
     ) -> Result<Vec<String>, ScopeViolation> {
         let [verb, text, count, rest @ ..] = words else { return Err(ScopeViolation::Command) };
         let script = script(verb, text).ok_or(ScopeViolation::Command)?;
-        let rest: Vec<&str> = rest.iter().map(Cow::as_ref).collect();
         let count = number(count).and_then(|count| usize::try_from(count).ok());
         let (keys, args) =
             count.and_then(|count| rest.split_at_checked(count)).ok_or(ScopeViolation::Call)?;
@@ -155,7 +153,7 @@ impl Scope {
     /// Returns the names that it uses.
     pub(crate) fn check_following(
         &self,
-        words: &[Cow<'_, str>],
+        words: &[&str],
         now: SystemTime,
     ) -> Result<Vec<String>, ScopeViolation> {
         let within = |text: &str, max| number(text).is_some_and(|n| (1..=max).contains(&n));

@@ -1,10 +1,12 @@
 //! The scripts that a scoped token may run.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use edgelatch_proto::protocol::script::{Script, scripts};
+use redis::Cmd;
+
+use crate::command::words;
 
 /// The scripts by the word that identifies them in a command: the digest, or the whole text, each
 /// with and without the line for key locking.
@@ -18,10 +20,14 @@ static KNOWN: LazyLock<HashMap<String, &'static Script>> = LazyLock::new(|| {
     named.collect()
 });
 
+/// The length of the longest text in [`KNOWN`]: a longer one, which is not hashed, is none of them.
+static LONGEST: LazyLock<usize> =
+    LazyLock::new(|| KNOWN.keys().map(String::len).max().unwrap_or_default());
+
 /// Returns the script that `EVALSHA` or `EVAL` names; `None` if it is not one of edgelatch's.
 pub(super) fn script(verb: &str, text: &str) -> Option<&'static Script> {
     let is_verb = verb.eq_ignore_ascii_case(if is_digest(text) { "EVALSHA" } else { "EVAL" });
-    KNOWN.get(text).copied().filter(|_| is_verb)
+    if is_verb && text.len() <= *LONGEST { KNOWN.get(text).copied() } else { None }
 }
 
 /// The scripts that on an object at its limits take Redis longer than about a millisecond, and how
@@ -34,11 +40,13 @@ const CLEAR: (usize, usize, &str) = (4, 12, "clear");
 
 /// Returns how many ordinary commands take Redis as long as this command at most, apart from its
 /// words and names.
-pub(crate) fn time_of(words: &[Cow<'_, str>]) -> usize {
-    let [verb, text, ..] = words else { return 1 };
+pub(crate) fn time_of(command: &Cmd) -> usize {
+    let mut head = words(command).map_while(|word| str::from_utf8(word).ok());
+    let (Some(verb), Some(text)) = (head.next(), head.next()) else { return 1 };
     let Some(script) = script(verb, text) else { return 1 };
     let (times, place, operation) = CLEAR;
-    if script.name == "semaphore_change" && words.get(place).is_some_and(|word| word == operation) {
+    let is_clear = || words(command).nth(place) == Some(operation.as_bytes());
+    if script.name == "semaphore_change" && is_clear() {
         return times;
     }
     LONG.iter().find(|(name, _)| *name == script.name).map_or(1, |(_, times)| *times)
@@ -51,6 +59,7 @@ fn is_digest(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::from_words;
 
     #[test]
     fn a_script_is_known_by_digest_and_text_and_no_other_is() {
@@ -73,21 +82,19 @@ mod tests {
 
     #[test]
     fn a_script_that_takes_redis_long_counts_as_several_commands() {
-        let time = |name: &str, rest: &[&'static str]| {
+        let time = |words: &[&str]| time_of(&from_words(words).unwrap());
+        let time_of_script = |name: &str, rest: &[&str]| {
             let script = scripts::ALL.into_iter().find(|script| script.name == name).unwrap();
-            let head = [Cow::from("EVALSHA"), Cow::from(script.sha1(false))];
-            time_of(
-                &head.into_iter().chain(rest.iter().copied().map(Cow::from)).collect::<Vec<_>>(),
-            )
+            time(&[&["EVALSHA", script.sha1(false)], rest].concat())
         };
         for (name, times) in LONG {
-            assert_eq!(time(name, &["1"]), times);
+            assert_eq!(time_of_script(name, &["1"]), times);
         }
         let change = ["4", "record", "name", "held", "channel", "id", "", "0", "P", "60000"];
-        assert_eq!(time("semaphore_change", &[&change[..], &["clear"]].concat()), 4);
-        assert_eq!(time("semaphore_change", &[&change[..], &["drain"]].concat()), 1);
-        assert_eq!(time("lock_acquire", &[]), 1);
-        assert_eq!(time_of(&["GET", "clear"].map(Cow::from)), 1);
-        assert_eq!(time_of(&[]), 1);
+        assert_eq!(time_of_script("semaphore_change", &[&change[..], &["clear"]].concat()), 4);
+        assert_eq!(time_of_script("semaphore_change", &[&change[..], &["drain"]].concat()), 1);
+        assert_eq!(time_of_script("lock_acquire", &[]), 1);
+        assert_eq!(time(&["GET", "clear"]), 1);
+        assert_eq!(time(&["GET"]), 1);
     }
 }

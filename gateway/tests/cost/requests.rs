@@ -82,7 +82,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
         shape("one word of escapes", 10 * MEBI / 6 - 64, 200, |size| {
             full("/", format!(r#"["SET","key","{}"]"#, r"\u0061".repeat(size)), 1, 3)
         }),
-        shape("many short words", MEBI, 200, |size| {
+        shape("many short words", MEBI / 2, 200, |size| {
             full("/", format!(r#"["DEL"{}]"#, ",0".repeat(size / 2)), 1, size / 2 + 1)
         }),
         shape("a pipeline of short commands", 1_000, 200, |size| {

@@ -157,6 +157,23 @@ async fn the_commands_of_a_pipeline_are_counted_before_they_are_read() {
     }
 }
 
+/// Redis before version 7 closes the connection, which all requests share, at a million words.
+#[tokio::test]
+async fn a_command_with_too_many_words_is_refused() {
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
+    let command = |arguments: usize| format!(r#"["DEL"{}]"#, ",0".repeat(arguments));
+    let refused = r#"{"error":"ERR a command may have at most 262144 arguments"}"#.to_owned();
+    let (fits, too_long) = (command(1 << 18), command((1 << 18) + 1));
+    assert_eq!(client.command(&fits).await, (200, r#"{"result":0}"#.to_owned()));
+    assert_eq!(client.command(&too_long).await, (400, refused.clone()));
+    for path in ["/pipeline", "/multi-exec"] {
+        assert_eq!(client.post(path, &format!("[{fits}]")).await.0, 200, "{path}");
+        let with_another = format!(r#"[["SET","k","v"],{too_long}]"#);
+        assert_eq!(client.post(path, &with_another).await, (400, refused.clone()), "{path}");
+    }
+    assert_eq!(client.command(r#"["EXISTS","k"]"#).await.1, r#"{"result":0}"#);
+}
+
 #[tokio::test]
 async fn a_command_that_deletes_all_data_is_refused_until_it_is_allowed() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
