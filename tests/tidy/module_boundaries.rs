@@ -4,19 +4,30 @@
 use super::files::{File, below, read};
 
 /// Each module, and the modules that it may import.
-const ALLOWED_IMPORTS: [(&str, &[&str]); 12] = [
+const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
     ("time", &[]),
     ("error", &[]),
     ("name", &["error"]),
     ("timing", &["error"]),
     ("protocol", &["error", "name", "protocol", "time", "timing"]),
     ("machine", &["error", "machine", "name", "protocol", "time", "timing"]),
+    ("engine", &["engine", "error", "machine", "name", "protocol", "time", "timing"]),
     ("web", &[]),
     ("transport", &["error", "protocol", "transport", "web"]),
     ("host", &["host", "time", "web"]),
     (
         "client",
-        &["client", "error", "host", "machine", "name", "protocol", "time", "timing", "transport"],
+        &[
+            "client",
+            "engine",
+            "error",
+            "host",
+            "machine",
+            "name",
+            "protocol",
+            "timing",
+            "transport",
+        ],
     ),
     (
         "blocking",
@@ -36,6 +47,7 @@ const ALLOWED_IMPORTS: [(&str, &[&str]); 12] = [
         "js",
         &[
             "client",
+            "engine",
             "error",
             "host",
             "js",

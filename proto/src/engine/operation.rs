@@ -72,6 +72,23 @@ pub(super) enum Task {
 }
 
 impl Operation {
+    pub(super) const fn new(scope: ScopeId, task: Task, now: Instant) -> Self {
+        Self {
+            scope,
+            task,
+            runner: None,
+            endpoints: Vec::new(),
+            calls: Vec::new(),
+            listener: None,
+            wanted: None,
+            has_sent: false,
+            sent_at: now,
+            deadline: None,
+            is_detached: false,
+            outcome: None,
+        }
+    }
+
     /// Whether it has an outcome.
     pub(super) const fn is_over(&self) -> bool {
         self.outcome.is_some()
@@ -130,20 +147,7 @@ impl Engine {
 
     pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
         self.wake(scope);
-        OpId(self.ops.insert(Operation {
-            scope,
-            task,
-            runner: None,
-            endpoints: Vec::new(),
-            calls: Vec::new(),
-            listener: None,
-            wanted: None,
-            has_sent: false,
-            sent_at: cx.now,
-            deadline: None,
-            is_detached: false,
-            outcome: None,
-        }))
+        OpId(self.ops.insert(Operation::new(scope, task, cx.now)))
     }
 
     /// Runs a machine for an operation.

@@ -371,3 +371,6 @@ impl Engine {
         self.notified.push(key);
     }
 }
+
+#[cfg(test)]
+mod tests;
