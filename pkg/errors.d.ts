@@ -177,7 +177,7 @@ export class GatewayTooSlowError extends Base {
  * from a connection that broke after the request: there a wrong URL causes this error too.
  *
  * A hold that is left excludes other clients, and your own next attempt, for at most `freeInMs`.
- * No client uses it, so no data is at risk. What to do: do not start the work (after a release,
+ * No client uses it, so no data is at risk. Do not start the work (after a release,
  * stop it); check the gateway; call `acquire` again, which waits for the end of such a hold like
  * for that of any other client, or `release` again, which repeats the request. If the lock must be
  * free sooner, {@link Lock.forceRelease} ends the hold of whichever client has it, but does not

@@ -39,7 +39,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Self { client, calls }
     }
 
-    /// What errors are about.
+    /// The subject of errors.
     const fn about(&self) -> About<'_> {
         (Object::Latch, self.calls.name())
     }

@@ -1,5 +1,5 @@
-//! The driver: sends what the engine requests, and tells it what has arrived. It contains no rule of
-//! a lock.
+//! The driver: sends what the engine requests, and passes on what has arrived. It contains no rule
+//! of a lock.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,7 +12,7 @@ use core::task::{Context, Poll};
 use super::shared::{Shared, Wait};
 use crate::error::FailureKind;
 use crate::host::Host;
-use crate::transport::{ByteStream as _, Response, StreamHead, Transport};
+use crate::transport::{ByteStream as _, Request, StreamHead, Transport};
 use edgelatch_proto::engine::{EndpointId, ScopeId, StreamId, StreamInput, Transmit, TransmitId};
 
 /// The I/O of a client: requests, streams and one timer. It exists while the client has something
@@ -61,9 +61,9 @@ impl<T: Transport, H: Host> Driver<T, H> {
     /// Drives the client's I/O until there is nothing to do.
     pub async fn run(mut self) {
         let (shared, scope) = (Arc::clone(&self.shared), self.scope);
-        let mut requests: Vec<(TransmitId, T::Sending)> = Vec::new();
-        let mut opening: Vec<(StreamId, Pin<Box<_>>)> = Vec::new();
-        let mut streams: Vec<(StreamId, T::Stream)> = Vec::new();
+        let open =
+            |transport: Arc<T>, request| Box::pin(async move { transport.open(request).await });
+        let mut io = Io { requests: Vec::new(), opening: Vec::new(), streams: Vec::new() };
         let mut has_yielded = shared.spawn.is_none();
         loop {
             let until = shared.read(|engine| engine.poll_timeout(scope));
@@ -74,54 +74,22 @@ impl<T: Transport, H: Host> Driver<T, H> {
                 }
             });
             let is_idle = poll_fn(|cx| {
-                // A change that this task causes itself wakes it not.
+                // A change that this task causes itself does not wake it.
                 shared.forget_wakers(Wait::Scope(scope));
-                loop {
-                    if !has_yielded && shared.read(|engine| engine.has_transmit(scope)) {
+                while shared.has_transmit(scope) || io.poll(&shared, cx) || shared.waits(scope, cx)
+                {
+                    if !has_yielded && shared.has_transmit(scope) {
                         // Other calls of this turn of the event loop join the request.
                         has_yielded = true;
                         cx.waker().wake_by_ref();
                         return Poll::Pending;
                     }
-                    shared.close_to_others(scope);
-                    let transmits = shared.transmits(scope);
-                    let has_sent = !transmits.is_empty();
-                    for transmit in transmits {
-                        match transmit {
-                            Transmit::Send { id, to, request } => {
-                                if let Some(transport) = shared.transport(to) {
-                                    requests.push((id, transport.send(request)));
-                                }
-                            }
-                            Transmit::Abort { id } => requests.retain(|(other, _)| *other != id),
-                            Transmit::Open { id, to, request } => {
-                                if let Some(transport) = shared.transport(to) {
-                                    let transport = Arc::clone(transport);
-                                    opening.push((
-                                        id,
-                                        Box::pin(async move { transport.open(request).await }),
-                                    ));
-                                }
-                            }
-                            Transmit::Close { id } => {
-                                opening.retain(|(other, _)| *other != id);
-                                streams.retain(|(other, _)| *other != id);
-                            }
-                        }
-                    }
-                    has_yielded &= !has_sent || scope != ScopeId::SHARED;
-                    let has_received = receive(&shared, &mut requests, cx)
-                        | opened(&shared, &mut opening, &mut streams, cx)
-                        | read(&shared, &mut streams, cx);
-                    if has_sent || has_received {
-                        continue;
-                    }
-                    // Stored before the engine is read, so that a change in between is not missed.
-                    shared.keep_waker(Wait::Scope(scope), cx.waker());
-                    if !shared.read(|engine| engine.has_transmit(scope)) {
-                        break;
+                    for transmit in shared.transmits(scope) {
+                        has_yielded &= scope != ScopeId::SHARED;
+                        io.transmit(transmit, &shared, open);
                     }
                 }
+                shared.close_to_others(scope);
                 if shared.ends_driver(scope) {
                     return Poll::Ready(true);
                 }
@@ -143,85 +111,122 @@ impl<T: Transport, H: Host> Driver<T, H> {
 }
 
 impl<T: Transport, H: Host> Shared<T, H> {
+    fn has_transmit(&self, scope: ScopeId) -> bool {
+        self.read(|engine| engine.has_transmit(scope))
+    }
+
     fn transmits(&self, scope: ScopeId) -> Vec<Transmit> {
+        self.close_to_others(scope);
         self.change(|engine, _| core::iter::from_fn(|| engine.poll_transmit(scope)).collect())
     }
 
-    fn transport(&self, EndpointId(index): EndpointId) -> Option<&Arc<T>> {
-        self.endpoints.get(index as usize).map(|endpoint| &endpoint.transport)
+    /// Has this task woken when there is something to send; returns whether there is by now.
+    fn waits(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
+        // Stored before the engine is read, so that a change in between is not missed.
+        self.keep_waker(Wait::Scope(scope), cx.waker());
+        self.has_transmit(scope)
+    }
+
+    fn transport(&self, EndpointId(index): EndpointId) -> Option<Arc<T>> {
+        self.endpoints.get(index as usize).map(|endpoint| Arc::clone(&endpoint.transport))
     }
 }
 
-/// Takes the responses that have arrived; returns whether there was one.
-fn receive<T: Transport, H: Host>(
-    shared: &Shared<T, H>,
-    requests: &mut Vec<(TransmitId, T::Sending)>,
-    cx: &mut Context<'_>,
-) -> bool {
-    let mut responses: Vec<(TransmitId, Result<Response, FailureKind>)> = Vec::new();
-    requests.retain_mut(|(id, sending)| match Pin::new(sending).poll(cx) {
-        Poll::Ready(result) => {
-            responses.push((*id, result));
-            false
-        }
-        Poll::Pending => true,
-    });
-    let has_received = !responses.is_empty();
-    for (id, result) in responses {
-        shared.change(|engine, context| engine.handle_response(id, result, context));
-    }
-    has_received
+/// The I/O under way. `F` is the future that opens a stream.
+struct Io<T: Transport, F> {
+    requests: Vec<(TransmitId, T::Sending)>,
+    opening: Vec<(StreamId, Pin<Box<F>>)>,
+    streams: Vec<(StreamId, T::Stream)>,
 }
 
-/// Takes the streams whose response has begun; returns whether there was one.
-fn opened<T: Transport, H: Host, F>(
-    shared: &Shared<T, H>,
-    opening: &mut Vec<(StreamId, Pin<Box<F>>)>,
-    streams: &mut Vec<(StreamId, T::Stream)>,
-    cx: &mut Context<'_>,
-) -> bool
+impl<T: Transport, F> Io<T, F>
 where
     F: Future<Output = Result<(StreamHead, T::Stream), FailureKind>>,
 {
-    let mut heads = Vec::new();
-    opening.retain_mut(|(id, opening)| match opening.as_mut().poll(cx) {
-        Poll::Ready(result) => {
-            heads.push((*id, result));
+    /// Does what the engine requests.
+    fn transmit<H: Host>(
+        &mut self,
+        transmit: Transmit,
+        shared: &Shared<T, H>,
+        open: impl Fn(Arc<T>, Request) -> Pin<Box<F>>,
+    ) {
+        match transmit {
+            Transmit::Send { id, to, request } => {
+                let sending = shared.transport(to).map(|transport| transport.send(request));
+                self.requests.extend(sending.map(|sending| (id, sending)));
+            }
+            Transmit::Abort { id } => self.requests.retain(|(other, _)| *other != id),
+            Transmit::Open { id, to, request } => {
+                let opening = shared.transport(to).map(|transport| open(transport, request));
+                self.opening.extend(opening.map(|opening| (id, opening)));
+            }
+            Transmit::Close { id } => {
+                self.opening.retain(|(other, _)| *other != id);
+                self.streams.retain(|(other, _)| *other != id);
+            }
+        }
+    }
+
+    /// Passes on what has arrived; returns whether anything has.
+    fn poll<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
+        self.poll_requests(shared, cx) | self.poll_opening(shared, cx) | self.read(shared, cx)
+    }
+
+    fn poll_requests<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
+        let responses = ready(&mut self.requests, |sending| Pin::new(sending).poll(cx));
+        let has_received = !responses.is_empty();
+        for (id, result) in responses {
+            shared.change(|engine, context| engine.handle_response(id, result, context));
+        }
+        has_received
+    }
+
+    fn poll_opening<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
+        let heads = ready(&mut self.opening, |opening| opening.as_mut().poll(cx));
+        let has_opened = !heads.is_empty();
+        for (id, result) in heads {
+            let input = match result {
+                Ok((StreamHead { status, retry_after }, stream)) => {
+                    self.streams.push((id, stream));
+                    StreamInput::Head { status, retry_after }
+                }
+                Err(_) => StreamInput::End,
+            };
+            shared.change(|engine, context| engine.handle_stream(id, input, context));
+        }
+        has_opened
+    }
+
+    /// Reads the streams.
+    fn read<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
+        let mut has_read = false;
+        self.streams.retain_mut(|(id, stream)| {
+            let Poll::Ready(chunk) = stream.poll_next(cx) else { return true };
+            has_read = true;
+            let (bytes, is_open) = match chunk {
+                Some(Ok(bytes)) => (bytes, true),
+                Some(Err(_)) | None => (Vec::new(), false),
+            };
+            let input = if is_open { StreamInput::Bytes(&bytes) } else { StreamInput::End };
+            shared.change(|engine, context| engine.handle_stream(*id, input, context));
+            is_open
+        });
+        has_read
+    }
+}
+
+/// Removes the futures that are ready, and returns their outputs.
+fn ready<I: Copy, F, R>(
+    futures: &mut Vec<(I, F)>,
+    mut poll: impl FnMut(&mut F) -> Poll<R>,
+) -> Vec<(I, R)> {
+    let mut outputs = Vec::new();
+    futures.retain_mut(|(id, future)| match poll(future) {
+        Poll::Ready(output) => {
+            outputs.push((*id, output));
             false
         }
         Poll::Pending => true,
     });
-    let has_opened = !heads.is_empty();
-    for (id, result) in heads {
-        let input = match result {
-            Ok((StreamHead { status, retry_after }, stream)) => {
-                streams.push((id, stream));
-                StreamInput::Head { status, retry_after }
-            }
-            Err(_) => StreamInput::End,
-        };
-        shared.change(|engine, context| engine.handle_stream(id, input, context));
-    }
-    has_opened
-}
-
-/// Takes the bytes that have arrived on streams; returns whether there were any.
-fn read<T: Transport, H: Host>(
-    shared: &Shared<T, H>,
-    streams: &mut Vec<(StreamId, T::Stream)>,
-    cx: &mut Context<'_>,
-) -> bool {
-    let mut has_read = false;
-    streams.retain_mut(|(id, stream)| {
-        let Poll::Ready(chunk) = stream.poll_next(cx) else { return true };
-        has_read = true;
-        let (bytes, is_open) = match chunk {
-            Some(Ok(bytes)) => (bytes, true),
-            Some(Err(_)) | None => (Vec::new(), false),
-        };
-        let input = if is_open { StreamInput::Bytes(&bytes) } else { StreamInput::End };
-        shared.change(|engine, context| engine.handle_stream(*id, input, context));
-        is_open
-    });
-    has_read
+    outputs
 }

@@ -36,7 +36,7 @@ use edgelatch_proto::protocol::calls::Target;
 /// [`source`](error::Error::source) is the error of the transport, if the request failed there.
 #[derive(Clone)]
 pub struct Error<K> {
-    /// What happened.
+    /// The reason.
     pub kind: K,
     /// `None` for an invalid option, which concerns no lock.
     subject: Option<Arc<Subject>>,
@@ -125,7 +125,7 @@ impl<K: fmt::Debug + fmt::Display> fmt::Debug for Error<K> {
     }
 }
 
-/// What an error is about.
+/// The subject of an error.
 struct Subject {
     object: Object,
     /// `None` if the client redacts names.

@@ -28,9 +28,9 @@ use edgelatch_proto::protocol::reply::Code;
 ///
 /// **Dropping the future of an acquisition at any point (by `tokio::time::timeout`, `select!` or an
 /// aborted task) leaves no hold, with a client from `Client::connect`, `Client::connect_with` or
-/// [`Client::with_driver`](super::Client::with_driver):** its driver goes on, releases any hold that
-/// was granted, and leaves the queue of a fair lock. It ends when Redis has confirmed that, or after
-/// three attempts.
+/// [`Client::with_driver`](super::Client::with_driver):** its driver goes on, releases any hold
+/// that was granted, and leaves the queue of a fair lock. It ends when Redis has confirmed that, or
+/// after three attempts.
 ///
 /// **Nothing is undone with a client from [`Client::new`](super::Client::new), or if the runtime
 /// shuts down first: a grant that was under way then blocks the lock until its lease ends.**

@@ -103,7 +103,7 @@ impl<T: Transport, H: Host> Drop for Operation<T, H> {
                 engine.detach(*op, cx);
             }
         });
-        // What is left to undo needs a driver.
+        // The undoing needs a driver.
         let has_work = || !shared.read(|engine| engine.is_idle(*scope));
         if let Some(spawn) = shared.spawn.filter(|_| has_work() && shared.starts_driver()) {
             spawn(Driver::new(Arc::clone(shared), *scope, false));

@@ -52,7 +52,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Self { client, name, skew }
     }
 
-    /// What errors are about.
+    /// The subject of errors.
     const fn about(&self) -> About<'_> {
         (Object::Semaphore, &self.name)
     }

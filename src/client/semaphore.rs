@@ -53,7 +53,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Self { client, name }
     }
 
-    /// What errors are about.
+    /// The subject of errors.
     const fn about(&self) -> About<'_> {
         (Object::Semaphore, &self.name)
     }

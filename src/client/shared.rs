@@ -22,7 +22,7 @@ use edgelatch_proto::protocol::gateway::Gateway;
 /// are `Send`.
 pub(super) type Spawn<T, H> = fn(Driver<T, H>);
 
-/// What the clones of a client, its objects and its leases share.
+/// The state that the clones of a client, its objects and its leases share.
 pub(super) struct Shared<T: Transport, H: Host> {
     state: Mutex<State>,
     pub(super) endpoints: Vec<Endpoint<T>>,
@@ -59,7 +59,7 @@ struct State {
     open_scope: Option<ScopeId>,
 }
 
-/// What a task waits for.
+/// The subject of a task's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wait {
     Op(OpId),
@@ -191,8 +191,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
     pub(super) fn ends_driver(&self, scope: ScopeId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = state.engine.is_idle(scope);
-        if is_idle && scope == ScopeId::SHARED {
-            state.is_driven = false;
+        if is_idle {
+            state.is_driven &= scope != ScopeId::SHARED;
+            state.wakers.remove(&Wait::Scope(scope));
         }
         is_idle
     }

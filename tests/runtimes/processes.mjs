@@ -31,7 +31,7 @@ const ENDINGS = {
   "the work of run is pending": "worked",
 };
 
-/** What the end of the message says of each address at which no gateway can be reached. */
+/** The end of the message for each address at which no gateway can be reached. */
 const REASONS = {
   "a refused port": /, (ECONNREFUSED|tcp connect error: Connection refused.*)\)$/,
   "an unknown host": /, (ENOTFOUND|EAI_\w+|dns error.*)\)$/,

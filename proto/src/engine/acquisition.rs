@@ -33,7 +33,7 @@ pub(super) struct Acquisition {
     has_turn: bool,
     /// The owner's hold of the write side, if this acquisition is for the read side.
     writer: Option<HoldId>,
-    /// What the machine acquires, part by part.
+    /// The targets of the machine, part by part.
     targets: Vec<(EndpointId, Target)>,
     /// Whether the members of each slot of a cluster form a part of their own.
     by_slot: bool,

@@ -1,9 +1,10 @@
 //! The sans-I/O client: operations, holds, subscriptions and the requests that they share, as plain
 //! data. It has no clock, no I/O, no waker and no randomness of its own.
 //!
-//! **The contract:** after each call that takes a [`Context`], drain [`poll_transmit`] of each scope
-//! that has something to send and [`poll_event`], then wait until [`poll_timeout`]. Early and
-//! repeated calls of [`handle_timeout`] change nothing, and the order of draining does not matter.
+//! **The contract:** after each call that takes a [`Context`], drain [`poll_event`], and
+//! [`poll_transmit`] of each scope that has something to send; then wait until [`poll_timeout`].
+//! Early and repeated calls of [`handle_timeout`] change nothing, and the order of draining does not
+//! matter.
 //!
 //! A *scope* is the set of operations that may share I/O: one for a whole program, or one for each
 //! operation where I/O objects belong to the request that created them, as in a Worker.
@@ -129,7 +130,7 @@ pub enum Transmit {
         id: TransmitId,
         /// The gateway.
         to: EndpointId,
-        /// What to send.
+        /// The request to send.
         request: Request,
     },
     /// Cancel a request: its outcome is no longer needed.
@@ -143,7 +144,7 @@ pub enum Transmit {
         id: StreamId,
         /// The gateway.
         to: EndpointId,
-        /// What to send.
+        /// The request to send.
         request: Request,
     },
     /// Close a stream, or stop opening it.
@@ -211,7 +212,7 @@ pub struct Engine {
     notified: Vec<Key>,
     /// The holds that have changed.
     changed: Vec<HoldId>,
-    /// The owners of whom an acquisition has ended.
+    /// The owners with an acquisition that has ended.
     settled: Vec<OwnerHandle>,
     scopes: u32,
 }

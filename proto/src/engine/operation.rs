@@ -58,7 +58,7 @@ pub(super) struct Operation {
     outcome: Option<Outcome>,
 }
 
-/// What an operation is for.
+/// The purpose of an operation.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
     Acquire(Acquisition),
@@ -305,7 +305,7 @@ impl Engine {
         }
     }
 
-    /// Drops an outcome that no caller waits for: a hold that nobody can release is released.
+    /// Drops an outcome that no caller waits for. A hold is released, since no caller has its id.
     fn discard(&mut self, op: OpId, outcome: &Outcome, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.remove(op.0) else { return };
         self.wake(operation.scope);

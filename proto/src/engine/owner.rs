@@ -61,7 +61,7 @@ enum Entry {
     Held(HoldId),
 }
 
-/// What an acquisition of an owner begins with.
+/// The first step of an owner's acquisition.
 pub(super) enum Entered {
     /// The owner already has a hold; its count was raised by one.
     Shared(HoldId),

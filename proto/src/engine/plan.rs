@@ -34,7 +34,7 @@ pub(super) enum Rule {
 pub struct Share {
     /// Its gateway.
     pub endpoint: EndpointId,
-    /// What to acquire there.
+    /// The lock or permits to acquire there.
     pub target: Target,
     /// The pauses between retries while it is busy.
     pub pacing: Pacing,

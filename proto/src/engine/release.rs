@@ -38,7 +38,7 @@ impl Engine {
         op
     }
 
-    /// Releases a hold whose acquisition nobody waits for any more.
+    /// Releases a hold whose acquisition was dropped by its caller.
     pub(super) fn release_unclaimed(&mut self, scope: ScopeId, id: HoldId, cx: &mut Context<'_>) {
         let op = self.release(scope, id, false, cx);
         if let Some(hold) = self.holds.get_mut(id.0) {

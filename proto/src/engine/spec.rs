@@ -139,7 +139,7 @@ impl LockSpec {
         self.plan.first.name()
     }
 
-    /// What the first member acquires.
+    /// The target of the first member.
     pub const fn first(&self) -> &Target {
         &self.plan.first
     }

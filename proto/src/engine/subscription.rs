@@ -97,8 +97,9 @@ pub(super) struct Listener {
 }
 
 impl Engine {
-    /// Subscribes an operation whose last attempt was sent at `sent_at`. Returns `None` if it has to
-    /// poll: wake-ups are disabled, the gateway has no streams, or there are as many as may be open.
+    /// Subscribes an operation whose last attempt was sent at `sent_at`. Returns `None` if it has
+    /// to poll: wake-ups are disabled, the gateway has no streams, or there are as many as may be
+    /// open.
     pub(super) fn subscribe(
         &mut self,
         (op, scope): (OpId, ScopeId),
