@@ -156,8 +156,8 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// Waits for the lock and acquires it, with `options`.
     ///
     /// [Dropping](#dropped-acquisitions) the future before it is ready undoes the acquisition in
-    /// the background if the client can spawn a task; otherwise a grant that was under way lasts
-    /// until its lease ends. [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the
+    /// the background if the client has a driver; otherwise a grant that was under way lasts until
+    /// its lease ends. [`acquire_cancellable`](Self::acquire_cancellable) undoes it in the
     /// foreground.
     ///
     /// # Errors

@@ -25,12 +25,10 @@ use edgelatch_proto::timing::LifeTime;
 /// one, the permits of a holder that died become available to clients of this library when the
 /// lease ends.
 ///
-/// **If the future of an acquisition is dropped before it is ready, the acquisition is undone in
-/// the background if a Tokio runtime is in context, as for a
-/// [`Lock`](super::Lock#dropped-acquisitions). Elsewhere nothing is undone: permits whose grant was
-/// under way stay acquired until their lease ends, or for ever if they have no lease.**
-/// [`Lock::acquire_cancellable`](super::Lock::acquire_cancellable) of `permits(n)` undoes the
-/// acquisition in the foreground.
+/// Dropping the future of an acquisition has the effect described for a
+/// [`Lock`](super::Lock#dropped-acquisitions). **With a client from
+/// [`Client::new`](super::Client::new), permits whose grant was under way stay acquired until their
+/// lease ends, or for ever if they have no lease.**
 pub struct Semaphore<T: Transport, H: Host> {
     client: Client<T, H>,
     name: LockName,

@@ -3,7 +3,7 @@
 //!
 //! **The contract:** after each call that takes a [`Context`], drain [`poll_event`], and
 //! [`poll_transmit`] of each scope that has something to send; then wait until [`poll_timeout`].
-//! Early and repeated calls of [`handle_timeout`] change nothing, and the order of draining does not
+//! Early and repeated calls of [`handle_timeout`] change nothing. The order of draining does not
 //! matter.
 //!
 //! A *scope* is the set of operations that may share I/O: one for a whole program, or one for each

@@ -84,8 +84,8 @@ enum WaiterEvent {
 }
 
 impl Waiters {
-    /// Adds a waiter whose last attempt was sent at `sent_at`, and returns its place. `confirmed_at`
-    /// is the time when the subscription was confirmed; `None` if it is not yet.
+    /// Adds a waiter whose last attempt was sent at `sent_at`, and returns its place.
+    /// `confirmed_at` is the time when the subscription was confirmed; `None` if it is not yet.
     ///
     /// Under [`WakePolicy::All`] and [`WakePolicy::Permits`] the waiter must retry if the
     /// confirmation or a release message came after `sent_at`: Redis may have refused the attempt
