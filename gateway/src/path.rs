@@ -11,8 +11,8 @@ use crate::command::{MalformedCommand, from_words};
 /// The query parameter with the token. It is never part of the command.
 const TOKEN: &[u8] = b"_token";
 
-/// Returns a command: its words are the segments of the path, then the body unless it is empty, then
-/// the parameters of the query.
+/// Returns a command. Its words are the segments of the path, then the body unless it is empty,
+/// then the parameters of the query.
 ///
 /// `POST /set/key?EX=100` with the body `value` is `SET key value EX 100`. An empty segment is an
 /// empty word; segments, parameters and the body may be any bytes.

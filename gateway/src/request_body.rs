@@ -19,8 +19,8 @@ use crate::routes::Context;
 /// How much of a body that is too large is still read, as a multiple of the limit.
 const MAX_DISCARD_FACTOR: usize = 4;
 
-/// The most memory that a body with a `Content-Length` gets before it arrives, as a multiple of what
-/// has arrived. The system provides memory when it is used, so this bounds only addresses.
+/// The most memory that a body with a `Content-Length` gets before it arrives, as a multiple of
+/// what has arrived. The system provides memory when it is used, so this bounds only addresses.
 const MAX_GROWTH: usize = 8;
 /// The room behind a body: the command that is made from it is a little longer, and can then have
 /// the same memory.

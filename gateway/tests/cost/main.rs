@@ -47,8 +47,8 @@ impl Memory {
 }
 
 /// The largest cost of a request: a body is stored once, once in commands, and once as the driver
-/// sends it; a word is a range of its command; a command has a few lists, and a reply with its JSON.
-/// With a scoped token the names of a call are parsed, and its keys are spelled again.
+/// sends it; a word is a range of its command; a command has a few lists, and a reply with its
+/// JSON. With a scoped token the names of a call are parsed, and its keys are spelled again.
 fn bound(request: &Request) -> Memory {
     let count = |number: usize| u64::try_from(number).unwrap();
     let (bytes, words, commands) =

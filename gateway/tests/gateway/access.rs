@@ -115,6 +115,9 @@ async fn a_page_of_another_origin_may_not() {
             let response = preflight(client, origin).send().await.unwrap();
             assert!(response.status().is_success());
             assert_eq!(header(response.headers(), "access-control-allow-origin"), None);
+            let request = client.request(Method::POST, "/").header("Origin", origin);
+            let response = request.body(r#"["PING"]"#).send().await.unwrap();
+            assert_eq!(header(response.headers(), "access-control-allow-origin"), None);
         }
     }
     let response = preflight(&without.client, "https://app.example").send().await.unwrap();

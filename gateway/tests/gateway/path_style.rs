@@ -225,6 +225,9 @@ async fn a_page_on_another_origin_changes_nothing_by_a_simple_request() {
             assert_unreadable(response.headers());
         }
     }
+    // The page does not learn whether it has guessed a token either.
+    let guess = client.bare(Method::GET, "/set/k/v?_token=a-guess-of-a-token");
+    assert_eq!(of_page(guess, "cross-site", "").send().await.unwrap().status(), 403);
     // If a proxy adds the token, such requests need no preflight either.
     for (site, origin) in foreign {
         let request = of_page(client.request(Method::GET, "/set/k/v"), site, origin);

@@ -74,19 +74,8 @@ impl Cluster {
         let slot = route::slot(command);
         let mut node = self.node(slot).await?;
         let reply = node.command(command, connection).await?;
-        match slot {
-            Some(slot) => {
-                self.follow_redirections(
-                    command,
-                    slot,
-                    &mut node,
-                    reply,
-                    &mut RequestConnections::Shared,
-                )
-                .await
-            }
-            None => Ok(reply),
-        }
+        let mut connections = RequestConnections::Shared;
+        self.follow_redirections(command, slot, &mut node, reply, &mut connections).await
     }
 
     /// Runs a transaction on one node. Its keys must be in one slot, else the reply is `CROSSSLOT`.
@@ -98,7 +87,6 @@ impl Cluster {
         }
         let mut node = self.node(slot).await?;
         let mut reply = node.transaction(pipe).await?;
-        let Some(slot) = slot else { return Ok(reply) };
         for _ in 0..MAX_REDIRECTIONS {
             // If `EXEC` or one of the queued commands was redirected, none of them has run.
             let Some(redirection) = self.redirection(&reply, slot) else { break };
@@ -126,7 +114,7 @@ impl Cluster {
         let mut node = self.node(slot).await?;
         let mut messages = node.subscribe(topic).await?;
         for _ in 0..MAX_REDIRECTIONS {
-            let (Err(error), Some(slot)) = (&messages, slot) else { break };
+            let Err(error) = &messages else { break };
             let reply = Value::ServerError(error.clone());
             let Some(redirection) = self.redirection(&reply, slot) else { break };
             let Some(next) = self.redirection_target(&redirection, &node).await else { break };
@@ -167,11 +155,12 @@ impl Cluster {
         self.read(|map| map.master(slot)).ok_or_else(no_node)
     }
 
-    /// Follows redirections from `node` to the node that runs the command, and returns its reply.
+    /// Follows redirections from `node` to the node that runs the command, and returns its reply. A
+    /// command without a slot is not redirected.
     async fn follow_redirections(
         &self,
         command: &Cmd,
-        slot: Slot,
+        slot: Option<Slot>,
         node: &mut Arc<Node>,
         mut reply: Value,
         connections: &mut RequestConnections,
@@ -190,8 +179,8 @@ impl Cluster {
     }
 
     /// Returns the redirection, if the reply is one of this slot.
-    fn redirection(&self, reply: &Value, slot: Slot) -> Option<Redirection> {
-        let Value::ServerError(error) = reply else { return None };
+    fn redirection(&self, reply: &Value, slot: Option<Slot>) -> Option<Redirection> {
+        let (Value::ServerError(error), Some(slot)) = (reply, slot) else { return None };
         if error.kind() == Some(ServerErrorKind::ClusterDown) {
             self.stale.store(true, Ordering::Relaxed);
         }

@@ -130,20 +130,16 @@ impl Cluster {
                 Err(reason) => return Ok(Err(reason)),
             };
             for (RoutedCommand { source, slot, .. }, reply) in portion.iter().zip(sent) {
-                let mut node = Arc::clone(&batch.node);
-                replies.push(match *slot {
-                    Some(slot) => {
-                        self.follow_redirections(
-                            &source.command,
-                            slot,
-                            &mut node,
-                            reply,
-                            &mut RequestConnections::Shared,
-                        )
-                        .await
-                    }
-                    None => Ok(reply),
-                });
+                let (mut node, mut connections) =
+                    (Arc::clone(&batch.node), RequestConnections::Shared);
+                let followed = self.follow_redirections(
+                    &source.command,
+                    *slot,
+                    &mut node,
+                    reply,
+                    &mut connections,
+                );
+                replies.push(followed.await);
             }
         }
         Ok(Ok(()))
@@ -168,20 +164,14 @@ impl Cluster {
                 return Ok(Err(reason));
             }
             let reply = connections.send(&last, &source.command).await?;
-            let reply = match *slot {
-                Some(slot) => {
-                    self.follow_redirections(
-                        &source.command,
-                        slot,
-                        &mut last,
-                        reply,
-                        &mut connections,
-                    )
-                    .await?
-                }
-                None => reply,
-            };
-            replies.push(Ok(reply));
+            let followed = self.follow_redirections(
+                &source.command,
+                *slot,
+                &mut last,
+                reply,
+                &mut connections,
+            );
+            replies.push(Ok(followed.await?));
         }
         Ok(Ok(()))
     }

@@ -5,17 +5,17 @@
 //! number only in a `RawValue`, so that strings would be read twice, and it reads a nested list to
 //! its end before the gateway could refuse it.
 
-use std::io::Write as _;
+mod string;
 
 use redis::{Arg, Cmd, RedisWrite as _};
 use serde::de::IgnoredAny;
 
+use self::string::append_string;
+pub(crate) use self::string::plain_length;
+
 /// The most words of a command: the gateway takes about 5 ms for so many. Redis before version 7
 /// closes the connection at four times as many.
 pub(crate) const MAX_WORDS: usize = (1 << 18) + 1;
-/// The bytes of a string with escapes that are decoded before they are appended to the command.
-const DECODED_BYTES: usize = 512;
-
 /// Parses a command such as `["SET", "key", 1]`. Returns `None` if it has more than `max_words`
 /// words; the text behind these is not read.
 ///
@@ -182,67 +182,12 @@ impl Parser<'_> {
 
     fn string(&mut self, command: &mut Cmd) -> Result<(), Stop> {
         self.take(1);
-        let text = self.take(plain_length(self.rest.as_bytes()));
-        if self.eat(b'"') {
-            command.write_arg(text.as_bytes());
-            return Ok(());
+        let end = append_string(self.rest, command).ok_or(Stop::Syntax)?;
+        if !end.is_unicode {
+            self.report(MalformedCommand::Argument);
         }
-        let mut word = command.writer_for_next_arg();
-        // Writing to memory does not fail.
-        let mut write = |bytes: &[u8]| word.write_all(bytes).map_err(|_| Stop::Syntax);
-        write(text.as_bytes())?;
-        let mut rest = self.rest.as_bytes();
-        while rest.first() != Some(&b'"') {
-            let mut block = [0; DECODED_BYTES];
-            let length;
-            (length, rest) = self.decode(rest, &mut block)?;
-            write(block.get(..length).unwrap_or_default())?;
-        }
-        self.take(self.rest.len() - rest.len() + 1);
+        self.take(end.length);
         Ok(())
-    }
-
-    /// Decodes a string until its end, or until the block is full. Returns the number of decoded
-    /// bytes, and the text behind them.
-    fn decode<'b>(
-        &mut self,
-        mut text: &'b [u8],
-        block: &mut [u8; DECODED_BYTES],
-    ) -> Result<(usize, &'b [u8]), Stop> {
-        let mut decoded = 0;
-        while let Some(room) = block.get_mut(decoded..).and_then(<[u8]>::first_chunk_mut) {
-            let length;
-            (length, text) = match text {
-                [b'"', ..] => break,
-                [b'\\', b'u', rest @ ..] => self.code_point(rest, room)?,
-                [b'\\', escape, rest @ ..] => (unescape(*escape, room)?, rest),
-                _ => plain_bytes(text, room)?,
-            };
-            decoded += length;
-        }
-        Ok((decoded, text))
-    }
-
-    /// Decodes a character behind `\u`, which may need the second half of a surrogate pair.
-    #[inline]
-    fn code_point<'b>(
-        &mut self,
-        text: &'b [u8],
-        room: &mut [u8; 8],
-    ) -> Result<(usize, &'b [u8]), Stop> {
-        let (unit, rest) = code_unit(text).ok_or(Stop::Syntax)?;
-        if let Some(character) = char::from_u32(unit.into()) {
-            return Ok((character.encode_utf8(room).len(), rest));
-        }
-        let second = rest.strip_prefix(b"\\u").and_then(code_unit);
-        let units = [Some(unit), second.map(|(unit, _)| unit)];
-        match (char::decode_utf16(units.into_iter().flatten()).next(), second) {
-            (Some(Ok(character)), Some((_, rest))) => Ok((character.encode_utf8(room).len(), rest)),
-            _ => {
-                self.report(MalformedCommand::Argument);
-                Ok((0, rest))
-            }
-        }
     }
 
     /// Reads a value in the place of a command, and drops it.
@@ -319,89 +264,6 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Whether a byte of a string ends it, begins an escape, or is not allowed in it.
-fn is_special(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\'
-}
-
-/// Returns the number of bytes before the first special one. The compiler turns the inner loop into
-/// vector instructions.
-pub(crate) fn plain_length(text: &[u8]) -> usize {
-    let is_plain =
-        |block: &&[u8]| !block.iter().fold(false, |found, byte| found | is_special(*byte));
-    let length = 32 * text.chunks_exact(32).take_while(is_plain).count();
-    let rest = text.get(length..).unwrap_or_default();
-    length + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
-}
-
-/// Copies the bytes before the first special one, at most eight. Returns their number, and the text
-/// behind them.
-#[inline]
-fn plain_bytes<'a>(text: &'a [u8], room: &mut [u8; 8]) -> Result<(usize, &'a [u8]), Stop> {
-    match text.first_chunk() {
-        Some(bytes) => *room = *bytes,
-        None => {
-            // A zero byte is special.
-            *room = [0; 8];
-            room.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
-        }
-    }
-    match plain_length_of_8(*room) {
-        0 => Err(Stop::Syntax),
-        length => text.get(length..).map(|rest| (length, rest)).ok_or(Stop::Syntax),
-    }
-}
-
-/// Returns the number of bytes before the first special one.
-///
-/// A borrow of the subtractions reaches only bytes behind a special one, so the lowest bit is right.
-fn plain_length_of_8(block: [u8; 8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH_BITS: u64 = ONES << 7;
-    let word = u64::from_le_bytes(block);
-    let less = |word: u64, bound: u8| word.wrapping_sub(ONES * u64::from(bound)) & !word;
-    let equal = |byte: u8| less(word ^ (ONES * u64::from(byte)), 1);
-    let special = (less(word, 0x20) | equal(b'"') | equal(b'\\')) & HIGH_BITS;
-    usize::try_from(special.trailing_zeros() / 8).unwrap_or(0)
-}
-
-/// Writes the byte that `escape` stands for behind a backslash. Returns the number of bytes.
-#[inline]
-fn unescape(escape: u8, [byte, ..]: &mut [u8; 8]) -> Result<usize, Stop> {
-    *byte = match escape {
-        b'"' | b'\\' | b'/' => escape,
-        b'b' => 0x08,
-        b'f' => 0x0c,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        _ => return Err(Stop::Syntax),
-    };
-    Ok(1)
-}
-
-/// Parses four hexadecimal digits. Returns the text behind them too.
-#[inline]
-fn code_unit(text: &[u8]) -> Option<(u16, &[u8])> {
-    const ONES: u32 = u32::from_ne_bytes([1; 4]);
-    let (digits, rest) = text.split_first_chunk::<4>()?;
-    let word = u32::from_be_bytes(*digits);
-    // The high bit of a byte says whether it is at least `bound`, if all bytes are ASCII.
-    let at_least = |word: u32, bound: u8| word.wrapping_add(ONES * u32::from(0x80 - bound));
-    let small = word | (ONES * 0x20);
-    let are_digits = at_least(word, b'0') & !at_least(word, b'9' + 1);
-    let are_letters = at_least(small, b'a') & !at_least(small, b'f' + 1);
-    if (are_digits | are_letters) & !word & (ONES * 0x80) != ONES * 0x80 {
-        return None;
-    }
-    // The low half of a digit is its value, and that of a letter its value less 9.
-    let values = (word & (ONES * 0xf)) + 9 * ((word >> 6) & ONES);
-    // 0a 0b 0c 0d, then ab cd in every other byte, then abcd in the lowest two.
-    let pairs = (values | values >> 4) & 0x00ff_00ff;
-    let [.., high, low] = (pairs | pairs >> 8).to_be_bytes();
-    Some((u16::from_be_bytes([high, low]), rest))
-}
-
 /// The reason why a body is refused. Contains nothing of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MalformedCommand {
@@ -436,15 +298,13 @@ impl MalformedCommand {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use super::*;
 
-    fn texts(command: &Cmd) -> Vec<String> {
+    pub(super) fn texts(command: &Cmd) -> Vec<String> {
         words(command).map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
     }
 
-    fn parsed(json: &str) -> Vec<String> {
+    pub(super) fn parsed(json: &str) -> Vec<String> {
         texts(&parse(json, usize::MAX).unwrap().unwrap())
     }
 
@@ -529,58 +389,6 @@ mod tests {
             let refused =
                 parse_list(&format!("[{{\"a\":{nested}\u{1}"), 2, usize::MAX).unwrap_err();
             assert_eq!(refused, MalformedCommand::Array);
-        }
-    }
-
-    /// Parses a command by `serde_json` alone.
-    fn by_serde_json(json: &str) -> Result<Vec<String>, MalformedCommand> {
-        let values: Vec<&RawValue> =
-            serde_json::from_str(json).map_err(|_| MalformedCommand::Array)?;
-        let word = |value: &RawValue| match value.get().as_bytes() {
-            [b'"', ..] => serde_json::from_str(value.get()).map_err(|_| MalformedCommand::Argument),
-            _ => Ok(value.get().to_owned()),
-        };
-        let words: Vec<String> = values.into_iter().map(word).collect::<Result<_, _>>()?;
-        match words.first() {
-            Some(name) if !name.is_empty() => Ok(words),
-            _ => Err(MalformedCommand::NoName),
-        }
-    }
-
-    /// Both parsers read every text of a few pieces in the same way: each piece begins, continues or
-    /// ends a value, and the long one crosses the blocks in which a string is read.
-    #[test]
-    fn a_text_is_read_as_serde_json_reads_it() {
-        let long = "0123456789".repeat(4);
-        let pieces = [
-            "", "\"", "\\", "\\\"", "\\n", "\\u", "\\u0041", "\\ud83d", "\\ude00", "\\uD8", "00e9",
-            "é", "\u{1}", "\n", " ", ",", "0", "-", "1.5e+3", "true", "nul", "]", "x", &long,
-        ];
-        let mut accepted = 0;
-        for first in pieces {
-            for second in pieces {
-                for third in pieces {
-                    for quote in ["", "\""] {
-                        let json = format!("[{quote}{first}{second}{third}{quote}]");
-                        let found = parse(&json, usize::MAX);
-                        let found = found.map(|command| texts(&command.unwrap()));
-                        accepted += usize::from(found.is_ok());
-                        assert_eq!(found, by_serde_json(&json), "{json}");
-                    }
-                }
-            }
-        }
-        assert!(accepted > 4_000, "{accepted}");
-    }
-
-    #[test]
-    fn long_strings_arrive_as_serde_json_reads_them() {
-        for escape in ["\\n", "\\u0061", "\\u00e9", "\\u20ac", "\\ud83d\\ude00", "é", "x"] {
-            for between in 0..=40 {
-                let json =
-                    format!("[1,\"{}\"]", format!("{}{escape}", "y".repeat(between)).repeat(3_000));
-                assert_eq!(parsed(&json), by_serde_json(&json).unwrap(), "{escape} {between}");
-            }
         }
     }
 }
