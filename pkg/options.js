@@ -1,6 +1,6 @@
 // Checks the callers' arguments once: past this point each value has the right type and is in
 // range. An option without a value stays undefined here and is NaN among the numbers for the
-// WebAssembly, which has the defaults.
+// WebAssembly, which has the defaults. src/js/numbers.rs reads the places of the numbers from here.
 import { InvalidOptionError } from "./errors.js";
 
 const DAY = 86_400_000;

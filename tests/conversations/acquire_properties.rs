@@ -22,14 +22,15 @@ fn spend(
     let mut answers = answers.iter().cycle();
     run(machine, |call, clocks| {
         let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
-        match answers.next().unwrap() % 6 {
+        match answers.next().unwrap() % 7 {
             _ if call.name() == "lock_release" => reply(Code::No.into()),
             0 | 1 => reply(busy(86_000)),
             2 => reply(ScriptReply::new(Code::Lost, 1, 0)),
             // For holds that may have no lease, Redis requires a bound.
             4 => reply(Code::BoundRequired.into()),
             3 => Some(call.fail(FailureKind::Broken)),
-            _ => reply(Code::Late.into()),
+            5 => reply(Code::Late.into()),
+            _ => reply(Code::Gone.into()),
         }
     })
 }

@@ -17,80 +17,58 @@ pub(super) struct Layer {
     pub(super) runs_scripts: bool,
 }
 
-/// The tests of the gateway.
+/// The tests of the scripts, and of the gateway.
+const SCRIPTS: &str = "--package edgelatch-tests --test scripts";
 const GATEWAY: &str = "--package edgelatch-gateway --test gateway";
 
 /// The layers, from fast to slow.
 pub(super) const LAYERS: &[Layer] = &[
-    Layer {
-        name: "vectors",
-        build: "--package edgelatch-tests --test scripts",
-        filter: "test(/::vectors::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "unit",
-        build: "--package edgelatch --package edgelatch-proto --package edgelatch-tests --lib --test conversations --test wire",
-        filter: "",
-        runs_scripts: false,
-    },
-    Layer {
-        name: "differential",
-        build: "--package edgelatch-tests --test scripts",
-        filter: "test(/^scripts::differential::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "scripts",
-        build: "--package edgelatch-tests --test scripts",
-        filter: "not test(/::(vectors|pinned|differential)::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "schedules",
-        build: "--release --package edgelatch-tests --test schedules",
-        filter: "",
-        runs_scripts: false,
-    },
-    Layer {
-        name: "simulation",
-        build: "--release --package edgelatch-tests --test simulation",
-        filter: "test(/^every_promise_is_kept::/)",
-        runs_scripts: false,
-    },
-    Layer {
-        name: "gateway",
-        build: GATEWAY,
-        filter: "not test(/attacker::|^(cluster|lost|redirections|replicas|sentinel)::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "attacker",
-        build: GATEWAY,
-        filter: "test(/attacker::/) - test(/to_a_cluster/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "integration",
-        build: "--package edgelatch-tests --test integration --test fault_injection",
-        filter: "not test(/^integration::cluster::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "cluster",
-        build: "--package edgelatch-tests --test integration",
-        filter: "test(/^integration::cluster::/)",
-        runs_scripts: true,
-    },
-    Layer {
-        name: "model-checking",
-        build: "--release --package edgelatch-tests --test model_checking",
-        filter: "",
-        runs_scripts: false,
-    },
+    Layer::new("vectors", SCRIPTS, "test(/::vectors::/)").with_scripts(),
+    Layer::new(
+        "unit",
+        "--package edgelatch --package edgelatch-proto --package edgelatch-tests --lib --test conversations --test wire",
+        "",
+    ),
+    Layer::new("differential", SCRIPTS, "test(/^scripts::differential::/)").with_scripts(),
+    Layer::new("scripts", SCRIPTS, "not test(/::(vectors|pinned|differential)::/)").with_scripts(),
+    Layer::new("schedules", "--release --package edgelatch-tests --test schedules", ""),
+    Layer::new(
+        "simulation",
+        "--release --package edgelatch-tests --test simulation",
+        "test(/^every_promise_is_kept::/)",
+    ),
+    Layer::new(
+        "gateway",
+        GATEWAY,
+        "not test(/attacker::|^(cluster|lost|redirections|replicas|sentinel)::/)",
+    )
+    .with_scripts(),
+    Layer::new("attacker", GATEWAY, "test(/attacker::/) - test(/to_a_cluster/)").with_scripts(),
+    Layer::new(
+        "integration",
+        "--package edgelatch-tests --test integration --test fault_injection",
+        "not test(/^integration::cluster::/)",
+    )
+    .with_scripts(),
+    Layer::new(
+        "cluster",
+        "--package edgelatch-tests --test integration",
+        "test(/^integration::cluster::/)",
+    )
+    .with_scripts(),
+    Layer::new("model-checking", "--release --package edgelatch-tests --test model_checking", ""),
 ];
 
 impl Layer {
+    const fn new(name: &'static str, build: &'static str, filter: &'static str) -> Self {
+        Self { name, build, filter, runs_scripts: false }
+    }
+
+    /// The layer runs the scripts themselves.
+    const fn with_scripts(self) -> Self {
+        Self { runs_scripts: true, ..self }
+    }
+
     /// Returns the layer of this name.
     pub(super) fn with_name(name: &str) -> Result<&'static Self> {
         let found = LAYERS.iter().find(|layer| layer.name == name);
