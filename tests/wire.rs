@@ -1,5 +1,6 @@
-//! The bytes that clients send to a gateway and read from its answers (`tests/vectors/upstash.json`
-//! and `webdis.json`); and the keys that a gateway reads from each call.
+//! The bytes that clients send to a gateway and read from its responses
+//! (`tests/vectors/upstash.json` and `webdis.json`); and the keys that a gateway reads from each
+//! call.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

@@ -73,7 +73,7 @@ impl Nodes {
         clients[0].red_lock_with(locks, settings).unwrap()
     }
 
-    /// Makes one node answer no request.
+    /// Makes one node unresponsive.
     fn silence(&self, silent: Option<usize>) {
         for (number, env) in self.envs.iter().enumerate() {
             env.proxy.plan(move |_| match silent {
@@ -88,7 +88,7 @@ impl Nodes {
         self.answer_acquisitions(out, &FaultResponse::Silence);
     }
 
-    /// Makes one node answer acquisitions with `response`, without executing them.
+    /// Makes one node respond to acquisitions with `response`, without executing them.
     fn answer_acquisitions(&self, out: Option<usize>, response: &FaultResponse) {
         for (number, env) in self.envs.iter().enumerate() {
             let fault = Fault::not_executed(response.clone());

@@ -32,7 +32,7 @@ pub(crate) fn waiters(
     locks.into_iter().map(acquire).collect()
 }
 
-/// Waits until at least `requests` calls of the script were answered, and `streams` streams are
+/// Waits until at least `requests` calls of the script have a response, and `streams` streams are
 /// open.
 pub(crate) async fn settled(env: &TestEnv, script: &str, requests: usize, streams: usize) {
     until(async || {

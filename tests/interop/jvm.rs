@@ -82,8 +82,8 @@ impl Jvm {
         Self { commands: Mutex::new(Box::new(commands)), pending, next_id: AtomicU64::new(1) }
     }
 
-    /// Sends a command. Returns it with its id, and the receiver of its answer, which fails if the
-    /// session ends first.
+    /// Sends a command. Returns it with its id, and the receiver of its response, which fails if
+    /// the session ends first.
     pub(super) fn send(&self, mut command: Value) -> (Value, oneshot::Receiver<Value>) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         command["id"] = json!(id);
@@ -103,7 +103,7 @@ impl Pending {
         }
     }
 
-    /// Passes each answer to its receiver, which may be dropped, until the session ends.
+    /// Passes each response to its receiver, which may be dropped, until the session ends.
     fn deliver(&self, answers: impl Read) {
         for line in BufReader::new(answers).lines().map_while(Result::ok) {
             let answer: Value = serde_json::from_str(&line).expect("the JVM answers in JSON");

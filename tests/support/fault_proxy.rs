@@ -53,7 +53,7 @@ struct Shared {
     pipeline_response: Mutex<Option<FaultResponse>>,
     requests: AtomicUsize,
     answered: AtomicUsize,
-    /// Requests that were read and neither answered in full nor silenced.
+    /// Requests that were read, and have neither a complete response nor an injected silence.
     in_progress: AtomicUsize,
     streams: Streams,
     /// Requests that the library never sends to a gateway.
@@ -139,15 +139,15 @@ impl FaultProxy {
     }
 
     /// Whether Redis has executed all calls since the last plan was set, and the gateway has
-    /// answered every request for a stream. Assumes that no call was pending or silenced at that
-    /// time.
+    /// responded to every request for a stream. Assumes that no call was pending or silenced at
+    /// that time.
     pub fn is_quiet(&self) -> bool {
         self.shared.streams.are_answered()
             && self.shared.answered.load(Ordering::SeqCst) >= self.shared.seen.lock().unwrap().len()
     }
 
     /// Whether every request that was read has its whole response, or gets none, and the gateway
-    /// has answered every request for a stream.
+    /// has responded to every request for a stream.
     pub fn is_idle(&self) -> bool {
         self.shared.streams.are_answered() && self.shared.in_progress.load(Ordering::SeqCst) == 0
     }

@@ -49,17 +49,17 @@ impl Fault {
             && matches!(self.response, FaultResponse::Real)
     }
 
-    /// The request is not executed, and `answer` is the response.
+    /// The request is not executed, and `response` is returned.
     pub const fn not_executed(response: FaultResponse) -> Self {
         Self { executions: 0, commands: usize::MAX, copied: false, response }
     }
 
-    /// The request is executed, and `answer` is the response.
+    /// The request is executed, and `response` is returned.
     pub const fn executed(response: FaultResponse) -> Self {
         Self::partly_executed(usize::MAX, response)
     }
 
-    /// The first `commands` commands of the request are executed, and `answer` is the response.
+    /// The first `commands` commands of the request are executed, and `response` is returned.
     pub const fn partly_executed(commands: usize, response: FaultResponse) -> Self {
         Self { executions: 1, commands, copied: false, response }
     }

@@ -16,13 +16,13 @@ pub enum Streaming {
     Passed,
     /// It is passed on until the subscription is confirmed, and ended then.
     Acknowledged,
-    /// It is answered with a stream that ends at once.
+    /// The response is a stream that ends at once.
     Ended,
-    /// It is answered with this status.
+    /// The response has this status.
     Refused(u16),
-    /// It is answered with 429 and this `Retry-After` in seconds.
+    /// The response has status 429 and this `Retry-After` in seconds.
     Limited(u64),
-    /// It is never answered.
+    /// There is no response.
     Silent,
 }
 

@@ -20,7 +20,7 @@ pub type VirtualClient = Client<Reqwest, FakeHost>;
 
 /// The time limit of a test: reached only by a failing one.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
-/// The time for an attempt that a gateway answers: far more than a busy machine needs, so that no
+/// The time for an attempt that gets a response: far more than a busy machine needs, so that no
 /// response comes too late.
 pub const LONG_ATTEMPT: Duration = Duration::from_secs(25);
 /// The step by which virtual time advances: little beside the time for any attempt.
@@ -79,12 +79,12 @@ impl TestEnv {
         Client::connect(self.gateway().request_timeout(attempt))
     }
 
-    /// The gateway for clients whose every attempt is answered, however slow the machine is.
+    /// The gateway for clients whose every attempt gets a response, however slow the machine is.
     pub fn gateway_with_long_attempts(&self) -> Gateway {
         self.gateway().request_timeout(AttemptTime::new(LONG_ATTEMPT).unwrap())
     }
 
-    /// A client for a gateway that answers every attempt.
+    /// A client for a gateway that responds to every attempt.
     pub fn client_with_long_attempts(&self) -> NativeClient {
         Client::connect(self.gateway_with_long_attempts())
     }

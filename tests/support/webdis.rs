@@ -84,6 +84,6 @@ async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
     })
     .await;
     // A process that could not listen has ended by now, or is about to; then another process
-    // answered.
+    // accepted the connection.
     up && process.try_wait().unwrap().is_none()
 }

@@ -25,7 +25,7 @@ export function clients(): void {
   connect({ url: "https://example.com", token: "t", timeout: 5 });
   // @ts-expect-error: a number
   connect({ url: "https://example.com", token: "t", requestTimeoutMs: "5s" });
-  // @ts-expect-error: a fetch function answers a promise
+  // @ts-expect-error: a fetch function returns a promise
   connect({ url: "https://example.com", token: "t", fetch: () => new Response() });
   // @ts-expect-error: not the values, an object with them
   connect.fromEnv("https://example.com", "t");
@@ -91,7 +91,7 @@ export async function kinds(locks: Locks, semaphore: Semaphore, withIds: PermitE
   await semaphore.run(() => 5);
   // @ts-expect-error: ids, not a number
   await withIds.release(1);
-  // @ts-expect-error: said expressly, as null
+  // @ts-expect-error: an explicit null
   await withIds.updateLeaseTime(["id"]);
 }
 
@@ -117,7 +117,7 @@ export async function fencing(locks: Locks, lease: Lease, lock: Lock, guard: Gua
 }
 
 export function errors(notDone: NotExecutedError, refused: GatewayRefusedError): void {
-  // @ts-expect-error: whatever was in the way, it was not done
+  // @ts-expect-error: no error has this property
   notDone.reason;
   // @ts-expect-error: not after this one
   notDone.freeInMs;

@@ -61,7 +61,7 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
     })
 }
 
-/// The only answer in a body, as `serde_json` reads it: cells, or an error's text.
+/// The only outcome in a body, as `serde_json` reads it: cells, or an error's text.
 fn reference(pieces: &[&str]) -> Option<Result<Vec<RespValue>, String>> {
     let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
     // `serde_json` takes the last of two fields with the same name, without an error.
@@ -79,7 +79,7 @@ fn reference(pieces: &[&str]) -> Option<Result<Vec<RespValue>, String>> {
     cells.map(Ok)
 }
 
-/// The number of answer fields in the outermost object of a JSON text.
+/// The number of `result` and `error` fields in the outermost object of a JSON text.
 fn answers_in(pieces: &[&str]) -> usize {
     let pieces: Vec<&str> =
         pieces.iter().copied().filter(|piece| !piece.trim().is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Several calls in one request, and the answer to each: `pipelines` of
+//! Several calls in one request, and the outcome of each: `pipelines` of
 //! `tests/vectors/upstash.json`.
 
 use edgelatch_proto::error::FailureKind;

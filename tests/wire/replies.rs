@@ -33,7 +33,7 @@ fn every_conversation_matches_its_vector() {
     }
 }
 
-/// The result of one answer.
+/// The result of one response.
 fn answer(status: u16, body: impl Into<Vec<u8>>) -> Answer {
     let body = body.into();
     converse(&gateway(&Value::Null), &inspect(), &mut GatewayCapabilities::default(), |_| {

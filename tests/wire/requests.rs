@@ -69,7 +69,7 @@ fn the_newest_sync_token_goes_with_the_next_request() {
         converse(&gateway, &call, &mut capabilities, |request: &Request| {
             sent.push(request.sync_token.clone());
             let mut answer = response(200, body);
-            // An answer to another form of the same call has no sync token.
+            // A response to another form of the same call has no sync token.
             answer.sync_token = token.filter(|_| first).map(ToOwned::to_owned);
             first = false;
             Ok(answer)

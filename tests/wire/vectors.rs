@@ -100,7 +100,7 @@ pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
     Response::new(status, body)
 }
 
-/// An answer in the form of the vectors.
+/// An outcome in the form of the vectors.
 pub(crate) fn outcome_json(answer: &Answer) -> Value {
     match answer {
         Answer::Reply(reply) => {
@@ -118,7 +118,7 @@ pub(crate) fn outcome_json(answer: &Answer) -> Value {
     }
 }
 
-/// Runs one call to its end; `answer` returns the answer to each request.
+/// Runs one call to its end; `answer` returns the response to each request.
 pub(crate) fn converse(
     gateway: &Gateway,
     call: &ScriptCall,

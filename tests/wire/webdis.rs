@@ -1,4 +1,4 @@
-//! Requests to Webdis and its answers: `tests/vectors/webdis.json`.
+//! Requests to Webdis and its responses: `tests/vectors/webdis.json`.
 
 use edgelatch_proto::error::RefusalKind;
 use edgelatch_proto::protocol::calls::OwnScript;

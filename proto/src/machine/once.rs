@@ -29,7 +29,7 @@ use crate::timing::AttemptTime;
 /// Attempts for each request.
 const ATTEMPTS: u8 = 3;
 /// Request ids: one to learn Redis' clock if need be, one for the operation, and one more in case
-/// that comes late.
+/// that request is late.
 const IDS: u8 = 3;
 /// The allowance in the bound for pauses between attempts, and for a clock that was read too early.
 const SLACK: Duration = Duration::from_secs(5);

@@ -66,7 +66,7 @@ fn own_answer(answer: &Response, call: &edgelatch_proto::protocol::script::Scrip
 fn assert_one_for_all(answers: &PipelineOutcome, response: &Response) {
     let status = response.status;
     match answers {
-        // Each call gets the same answer if the token was refused or the response is a web page.
+        // Each call gets the same outcome if the token was refused or the response is a web page.
         PipelineOutcome::All(Ok(_)) => {
             let body = response.body.trim_ascii_start().to_ascii_lowercase();
             let is_page = body.starts_with(b"<!doctype html") || body.starts_with(b"<html");

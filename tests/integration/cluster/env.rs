@@ -69,7 +69,7 @@ impl TestEnv {
         self.client_with_timeout(Duration::from_secs(2))
     }
 
-    /// A client for calls that the gateway answers, however slow the machine is.
+    /// A client for calls with a response of the gateway, however slow the machine is.
     pub(crate) fn client_with_long_attempts(&self) -> RecordingClient {
         self.client_with_timeout(LONG_ATTEMPT)
     }

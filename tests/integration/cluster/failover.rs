@@ -15,8 +15,8 @@ use test_support::servers::{Cluster, Sentinels, Server, until};
 /// The lease of all holds here.
 const LEASE: Duration = Duration::from_secs(600);
 
-/// How long a master may not answer before a Sentinel regards it as down: longer than the delays of
-/// a busy machine.
+/// How long a master may be unresponsive before a Sentinel regards it as down: longer than the
+/// delays of a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

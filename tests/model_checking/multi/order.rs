@@ -1,5 +1,6 @@
-//! Why `AcquireAll` acquires parts as it does: it keeps the parts before the first refused one, and
-//! waits for that one alone.
+//! The reason for the rule of `AcquireAll`, which keeps the parts before the first refused one and
+//! waits for that one alone: with simpler rules, the search finds a deadlock, or clients that block
+//! each other for ever.
 //!
 //! Redis executes requests and releases one by one in any order, a waiter retries at any time, and
 //! every client acquires its parts once.

@@ -1,9 +1,9 @@
-//! Why a redLock votes as it does: the holder of the lowest node keeps its nodes, and all other
-//! clients wait for that node alone.
+//! The reason for the rule of a redLock: the holder of the lowest node keeps its nodes, and all
+//! other clients wait for that node alone. With simpler rules, the search finds votes that stay
+//! split.
 //!
 //! Redis executes requests and releases one by one in any order, and every client acquires a
 //! majority once.
-//! once.
 
 use stateright::{Model, Property};
 

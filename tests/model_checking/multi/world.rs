@@ -1,8 +1,8 @@
 //! The model's state and actions: clients, a network that loses, duplicates and reorders messages,
 //! and a Redis for each node.
 //!
-//! Time goes in steps, as in `objects::world`. A request that is never executed is a lost one. A
-//! reply arrives when its request is executed, or never.
+//! Time advances in steps, as in `objects::world`. A request that a run never executes is a lost
+//! one. A reply arrives when its request is executed, or never.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,9 +29,10 @@ pub(crate) const EXCLUSION: &str = "at most one client trusts a hold of each par
 pub(crate) const CONTINUITY: &str = "Redis stores each trusted hold";
 pub(crate) const TOKENS: &str = "tokens rise";
 pub(crate) const OUTCOME_IS_TRUE: &str =
-    "a client that was told that it holds nothing holds nothing";
+    "a client with the result that it holds nothing holds nothing";
 pub(crate) const HELD_AT_MOST: &str = "a client holds nothing after the bound of its unknown hold";
-pub(crate) const LOSS: &str = "a client is told of a loss by the end of its lease, and of no other";
+pub(crate) const LOSS: &str =
+    "a client is notified of each loss by the end of its lease, and of nothing else";
 pub(crate) const PREFIX: &str = "a waiter holds the parts before the one that it waits for";
 
 /// One model: its clients, and the limits of the search.
@@ -40,11 +41,11 @@ pub(crate) struct World {
     pub(crate) plans: Vec<Plan>,
     /// The times of the servers, in seconds since their start.
     pub(crate) times: &'static [u64],
-    /// How many messages may be executed a second time (`copies`), and how many replies may be lost
-    /// (`losses`). Any number of requests may be lost.
+    /// The number of messages that may be executed a second time, and of replies that may be lost.
+    /// Any number of requests may be lost.
     pub(crate) copies: u8,
     pub(crate) losses: u8,
-    /// How many connections may break while their request stays in flight.
+    /// The number of connections that may break while their request stays in flight.
     pub(crate) breaks: u8,
     /// Replaces the upper bound that a client computes for a hold with an unknown outcome (against
     /// rule C9).
@@ -233,8 +234,8 @@ impl World {
         Instant::from_millis(5_000 + passed, other + passed)
     }
 
-    /// By how many milliseconds a client's clock must advance to reach `until`; `None` if that is
-    /// further ahead than the model allows before the next step.
+    /// The number of milliseconds by which a client's clock must advance to reach `until`; `None`
+    /// if it would be further ahead than the model allows before the next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
@@ -257,7 +258,7 @@ impl World {
 
     fn outcome_is_true(&self, state: &State, number: usize) -> bool {
         let plan = &self.plans[number];
-        // A client may leave as many nodes behind as do not prevent a majority.
+        // A client may leave holds on a minority of nodes, since they prevent no majority.
         let left = self.held(state, number).count() > plan.nodes.len() - plan.quorum();
         !left || !matches!(state.clients[number].outcome(), Some(Outcome::Busy | Outcome::Nothing))
     }
@@ -281,17 +282,17 @@ impl World {
         let (client, plan, now) =
             (&state.clients[number], &self.plans[number], self.now(state, number));
         let Some(quorum_lease) = client.quorum_lease() else { return true };
-        let stand = |wait: Duration| {
+        let has_quorum = |wait: Duration| {
             let leases = client.leases().into_iter();
             leases.filter(|lease| wait <= lease.remaining(now)).count() >= plan.quorum()
         };
         let is_lost = matches!(quorum_lease.state(), LeaseState::Lost(_));
-        let is_woken = client.deadline().is_some_and(|until| stand(now.until(until)));
+        let is_woken = client.deadline().is_some_and(|until| has_quorum(now.until(until)));
         let held: Vec<usize> = self.held(state, number).collect();
         let gone = LeaseState::Lost(LossReason::Gone);
-        let mut said_gone = client.renewed_parts().filter(|(_, part)| part.state() == gone);
-        (if is_lost { !stand(Duration::ZERO) } else { is_woken })
-            && said_gone.all(|(place, _)| !held.contains(&plan.nodes[place]))
+        let mut gone_parts = client.renewed_parts().filter(|(_, part)| part.state() == gone);
+        (if is_lost { !has_quorum(Duration::ZERO) } else { is_woken })
+            && gone_parts.all(|(place, _)| !held.contains(&plan.nodes[place]))
     }
 
     fn is_awaited(&self, state: &State, sent: &SentRequest) -> bool {

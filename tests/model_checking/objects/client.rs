@@ -226,8 +226,8 @@ impl Client {
     /// Whether the client has sent no more requests than the model allows.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
         let [_, renewals, renews, releases, once, awaits] = self.sent;
-        renewals <= plan.renewals
-            && renews <= plan.renews
+        renewals <= plan.due_renewals
+            && renews <= plan.renewals_on_demand
             && releases <= plan.releases
             && once <= plan.requests
             && awaits <= plan.requests

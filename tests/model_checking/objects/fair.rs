@@ -42,33 +42,33 @@ fn two_waiters_one_of_which_may_fall_silent() {
 
 #[test]
 fn without_send_numbers_a_copy_of_a_poll_has_an_effect() {
-    let world = World { off: Some(Rule::SendNumber), copies: 1, ..queue() };
+    let world = World { without_fair: Some(Rule::SendNumber), copies: 1, ..queue() };
     finds(world, properties::COPY);
 }
 
 #[test]
 fn without_its_place_a_silent_waiter_is_overtaken() {
-    finds(World { off: Some(Rule::Arrival), ..queue() }, properties::ORDER);
+    finds(World { without_fair: Some(Rule::Arrival), ..queue() }, properties::ORDER);
 }
 
 #[test]
 fn without_a_tombstone_a_copy_of_a_poll_queues_again() {
     finds(
-        World { off: Some(Rule::Tombstone), copies: 1, ..queue() },
+        World { without_fair: Some(Rule::Tombstone), copies: 1, ..queue() },
         properties::NOTHING_AFTER_END,
     );
 }
 
 #[test]
 fn without_the_latch_of_a_grant_an_owner_is_granted_twice() {
-    let world = World { off: Some(Rule::GrantLatch), copies: 1, ..fair([FAIR, FAIR]) };
+    let world = World { without_fair: Some(Rule::GrantLatch), copies: 1, ..fair([FAIR, FAIR]) };
     finds(world, properties::AT_MOST_ONCE);
 }
 
 #[test]
 fn a_takeover_without_its_tombstone_leaves_a_hold() {
     let world = fair([STAYS]);
-    let world = World { off: Some(Rule::HandOverTombstone), copies: 1, ..world };
+    let world = World { without_fair: Some(Rule::HandOverTombstone), copies: 1, ..world };
     finds(
         World { java_holds_for: Some(605), times: &[0, 604, 612], ..world },
         properties::NOTHING_AFTER_END,
@@ -77,14 +77,15 @@ fn a_takeover_without_its_tombstone_leaves_a_hold() {
 
 #[test]
 fn a_takeover_without_the_place_loses_its_order() {
-    let world = World { off: Some(Rule::HandOverPlace), in_flight: 1, ..fair([STAYS, STAYS]) };
+    let world =
+        World { without_fair: Some(Rule::HandOverPlace), in_flight: 1, ..fair([STAYS, STAYS]) };
     finds(World { java_holds_for: Some(604), times: &[0, 601, 606], ..world }, properties::ORDER);
 }
 
 #[test]
 fn an_abandon_without_its_previous_owner_leaves_a_hold() {
     let leaves = Plan { cancels: true, ..STAYS };
-    let world = World { off: Some(Rule::AbandonPrevious), ..fair([leaves]) };
+    let world = World { without_fair: Some(Rule::AbandonPrevious), ..fair([leaves]) };
     finds(
         World { java_holds_for: Some(605), times: &[0, 604, 612], ..world },
         properties::OUTCOME_IS_TRUE,

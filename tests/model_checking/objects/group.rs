@@ -46,7 +46,7 @@ mod large {
 
     #[test]
     fn values_that_are_renewed() {
-        let world = world([Plan { renewals: 1, renews: 1, ..SOME }, OTHERS]);
+        let world = world([Plan { due_renewals: 1, renewals_on_demand: 1, ..SOME }, OTHERS]);
         let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
         holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }

@@ -29,8 +29,8 @@ fn two_waits_and_a_copy_of_any_request() {
 
 #[test]
 fn a_hold_that_is_renewed_when_due_and_on_demand() {
-    let renews = Plan { renewals: 1, ..waits(PLAN, 20) };
-    let world = world([Plan { renews: 1, ..renews }, renews]);
+    let renews = Plan { due_renewals: 1, ..waits(PLAN, 20) };
+    let world = world([Plan { renewals_on_demand: 1, ..renews }, renews]);
     holds(world, &[BothGranted, Busy, Renewed, Lost]);
 }
 

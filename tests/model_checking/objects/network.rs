@@ -13,12 +13,12 @@ use super::world::World;
 /// The client, machine and call that a message belongs to.
 pub(crate) type From = (u8, MachineKind, CallId);
 
-/// How long a request may be in flight.
+/// The limit of the time for which a request may be in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeliveryLimit {
     /// Until its bound; a request without one, as long as its tombstone lasts (rule C3).
     ToItsBound,
-    /// A request without a bound, without an end (against rule C3).
+    /// Without an end for a request without a bound (against rule C3).
     Late,
 }
 
@@ -64,14 +64,14 @@ impl SentRequest {
         owner_of(&self.script)
     }
 
-    /// Whether the request's execution can still change a client or Redis. With `copied`, this
-    /// includes a second execution.
-    pub(crate) fn matters(&self, is_awaited: bool, copied: bool, now: u64) -> bool {
-        let travels = self.delivered_until.is_none_or(|until| now <= until);
+    /// Whether an execution of the request can still change a client or Redis. `copied` says
+    /// whether the model allows a second execution.
+    pub(crate) fn can_have_effect(&self, is_awaited: bool, copied: bool, now: u64) -> bool {
+        let is_in_flight = self.delivered_until.is_none_or(|until| now <= until);
         // After its bound only a release still writes.
         let late = self.not_after.is_some_and(|not_after| now > not_after);
         let writes = !late && !is_query(&self.script) || is_release(&self.script);
-        travels && (is_awaited || writes) && (copied || !self.executed)
+        is_in_flight && (is_awaited || writes) && (copied || !self.executed)
     }
 }
 

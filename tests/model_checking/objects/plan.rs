@@ -31,10 +31,10 @@ pub(crate) struct Plan {
     pub(crate) knows_clock: bool,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
-    /// The largest numbers of requests for renewals that are due, renewals on demand, releases, and
-    /// an idempotent call or the wait for a latch.
-    pub(crate) renewals: u8,
-    pub(crate) renews: u8,
+    /// The largest number of requests of each kind: renewals that are due, renewals on demand,
+    /// releases, and those of an idempotent call or of the wait for a latch.
+    pub(crate) due_renewals: u8,
+    pub(crate) renewals_on_demand: u8,
     pub(crate) releases: u8,
     pub(crate) requests: u8,
 }
@@ -83,7 +83,7 @@ impl Operation {
                 Target::Group(GroupCalls::new(name, values, PeerSkew::DEFAULT, publish).unwrap())
             }
             Self::CountDown | Self::Close(_) | Self::Await | Self::Add(_) => {
-                panic!("nothing to take")
+                panic!("it acquires nothing")
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) const AT_MOST_ONCE: &str = "an owner is granted at most once";
 pub(crate) const NO_RETURN: &str = "an owner is not granted again after another owner";
 pub(crate) const NOTHING_AFTER_END: &str = "Redis stores nothing of an ended owner";
 pub(crate) const OUTCOME_IS_TRUE: &str =
-    "a client that was told that it holds nothing holds nothing";
+    "a client with the result that it holds nothing holds nothing";
 pub(crate) const HELD_AT_MOST: &str = "a client holds nothing after the bound of its unknown hold";
 pub(crate) const TOKENS: &str = "tokens rise";
 pub(crate) const BESIDE: &str = "clients trust only compatible holds at once";
@@ -28,7 +28,8 @@ pub(crate) const READ_TOKENS: &str =
 pub(crate) const SHARED: &str = "readers share a token";
 pub(crate) const DOWNGRADE: &str = "a read outlives the write around it with a newer token";
 pub(crate) const RISES: &str = "a query of such a read returns the newer token";
-pub(crate) const HEARD: &str = "a client that knows the end of its write reads with a newer token";
+pub(crate) const NEWER_THAN_WRITE: &str =
+    "a client that knows the end of its write reads with a newer token";
 pub(crate) const ORDER: &str = "no waiter overtakes a live one";
 pub(crate) const COPY: &str = "a copy of a poll changes nothing";
 pub(crate) const COUNTED: &str = "available and held permits add up to the total";
@@ -75,7 +76,7 @@ pub(crate) fn of_two_sides() -> Vec<Property<World>> {
     all.push(Property::always(RISES, |_: &World, state: &State| {
         !state.record.returned_ended_write
     }));
-    all.push(Property::always(HEARD, newer_than_the_write_that_ended));
+    all.push(Property::always(NEWER_THAN_WRITE, newer_than_the_write_that_ended));
     all
 }
 
@@ -97,8 +98,8 @@ pub(crate) fn of_changing_permits() -> Vec<Property<World>> {
 pub(crate) fn of_latch_waits() -> Vec<Property<World>> {
     let mut all = of_idempotent_calls();
     all.push(Property::always(OPEN, |_: &World, state: &State| {
-        let goes_on = state.clients.iter().any(|client| client.outcome() == Some(&Outcome::Open));
-        !goes_on || state.record.found_open
+        let is_over = state.clients.iter().any(|client| client.outcome() == Some(&Outcome::Open));
+        !is_over || state.record.found_open
     }));
     all
 }

@@ -13,8 +13,8 @@ use test_support::script_model::Latches;
 use test_support::script_model::read_write::rules;
 
 /// A program that reads inside its own write hold, modelled as two clients.
-const AROUND: Plan = plan_for(Operation::Write);
-const INSIDE: Plan = plan_for(Operation::NestedRead(0));
+const OUTER: Plan = plan_for(Operation::Write);
+const INNER: Plan = plan_for(Operation::NestedRead(0));
 
 fn sides(plans: impl Into<Vec<Plan>>) -> World {
     World { first: None, properties: properties::of_two_sides, ..world(plans) }
@@ -61,14 +61,14 @@ fn readers_with_a_token_each_would_fence_each_other() {
 
 #[test]
 fn without_a_new_token_a_nested_read_has_the_token_of_its_write() {
-    let world = sides([AROUND, INSIDE]);
+    let world = sides([OUTER, INNER]);
     finds(World { without: Some(rules::DOWNGRADE), ..world }, properties::DOWNGRADE);
 }
 
 #[test]
 fn a_read_that_the_release_does_not_name_keeps_the_token_of_a_write_that_ended() {
-    let renewed = World { times: &[0, 10], ..sides([AROUND, Plan { renewals: 1, ..INSIDE }]) };
-    let repeated = World { copies: 1, times: &[0], ..sides([AROUND, INSIDE]) };
+    let renewed = World { times: &[0, 10], ..sides([OUTER, Plan { due_renewals: 1, ..INNER }]) };
+    let repeated = World { copies: 1, times: &[0], ..sides([OUTER, INNER]) };
     for world in [renewed, repeated] {
         finds(World { without: Some(rules::RISES), ..world }, properties::RISES);
     }
@@ -76,8 +76,8 @@ fn a_read_that_the_release_does_not_name_keeps_the_token_of_a_write_that_ended()
 
 #[test]
 fn a_read_without_the_end_of_its_write_keeps_the_token_of_a_nested_read() {
-    let world = World { times: &[0], ..sides([AROUND, INSIDE]) };
-    finds(World { without: Some(TOKEN_HANDOVER), ..world }, properties::HEARD);
+    let world = World { times: &[0], ..sides([OUTER, INNER]) };
+    finds(World { without: Some(TOKEN_HANDOVER), ..world }, properties::NEWER_THAN_WRITE);
 }
 
 #[test]
@@ -98,7 +98,7 @@ mod large {
             properties::SHARED,
             properties::DOWNGRADE,
             properties::RISES,
-            properties::HEARD,
+            properties::NEWER_THAN_WRITE,
         ];
         holds(
             World { copies: 1, in_flight: 1, times: &[0, 20, 40], vacuous, ..world },
@@ -114,7 +114,7 @@ mod large {
             properties::SHARED,
             properties::DOWNGRADE,
             properties::RISES,
-            properties::HEARD,
+            properties::NEWER_THAN_WRITE,
         ];
         holds(
             World { copies: 1, times: &[0, 20, 40], vacuous, ..world },
@@ -131,7 +131,7 @@ mod large {
             properties::SHARED,
             properties::DOWNGRADE,
             properties::RISES,
-            properties::HEARD,
+            properties::NEWER_THAN_WRITE,
         ];
         holds(
             World {
@@ -157,7 +157,7 @@ mod large {
             properties::HELD_AT_MOST,
             properties::DOWNGRADE,
             properties::RISES,
-            properties::HEARD,
+            properties::NEWER_THAN_WRITE,
         ];
         holds(
             World { copies: 1, in_flight: 1, times: &[0, 40], vacuous, ..world },
@@ -167,7 +167,7 @@ mod large {
 
     #[test]
     fn a_read_inside_a_write_and_a_copy_of_any_request() {
-        let world = sides([AROUND, INSIDE]);
+        let world = sides([OUTER, INNER]);
         let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
         holds(
             World { copies: 1, times: &[0, 20, 40], vacuous, ..world },
@@ -177,7 +177,7 @@ mod large {
 
     #[test]
     fn a_read_inside_a_write_that_is_renewed_after_it() {
-        let world = sides([AROUND, Plan { renewals: 1, ..INSIDE }]);
+        let world = sides([OUTER, Plan { due_renewals: 1, ..INNER }]);
         let vacuous = &[properties::HELD_AT_MOST, properties::BESIDE, properties::SHARED];
         holds(
             World { times: &[0, 10, 20, 40], vacuous, ..world },
@@ -187,7 +187,7 @@ mod large {
 
     #[test]
     fn a_downgrade_while_another_writes() {
-        let world = sides([AROUND, INSIDE, plan_for(Operation::Write)]);
+        let world = sides([OUTER, INNER, plan_for(Operation::Write)]);
         let vacuous = &[properties::HELD_AT_MOST, properties::SHARED, properties::OUTCOME_IS_TRUE];
         holds(
             World { in_flight: 1, times: &[0, 20, 40], vacuous, ..world },

@@ -13,7 +13,7 @@ use test_support::script_model::{ScriptModel, holds};
 pub(crate) const QUEUE: &str = "redisson_lock_queue:{lock}";
 pub(crate) const TIMEOUTS: &str = "redisson_lock_timeout:{lock}";
 pub(crate) const HEARTBEATS: &str = "el:{lock}:beat";
-pub(crate) const PLACES: &str = "el:{lock}:seat";
+pub(crate) const ARRIVALS: &str = "el:{lock}:seat";
 
 /// The events of one run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -135,7 +135,7 @@ mod large {
 
     #[test]
     fn a_hold_of_a_permit_that_is_renewed() {
-        let world = counted([Plan { renewals: 1, renews: 1, ..ONE }, ONE], 1);
+        let world = counted([Plan { due_renewals: 1, renewals_on_demand: 1, ..ONE }, ONE], 1);
         let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
         holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }
@@ -151,7 +151,7 @@ mod large {
 
     #[test]
     fn permits_with_ids_that_are_renewed() {
-        let world = counted([Plan { renewals: 1, renews: 1, ..BATCH }, BATCH], 3);
+        let world = counted([Plan { due_renewals: 1, renewals_on_demand: 1, ..BATCH }, BATCH], 3);
         let vacuous = &[properties::HELD_AT_MOST, properties::OUTCOME_IS_TRUE];
         holds(World { in_flight: 1, vacuous, ..world }, &[BothGranted, Busy, Renewed, Lost]);
     }

@@ -6,7 +6,7 @@ use edgelatch_proto::timing::PeerSkew;
 
 use super::client::TrustedHold;
 use super::plan::{JAVA, NAME, Operation};
-use super::run_record::{HEARTBEATS, PLACES, QUEUE, TIMEOUTS};
+use super::run_record::{ARRIVALS, HEARTBEATS, QUEUE, TIMEOUTS};
 use super::world::{State, World};
 use test_support::script_model::{ScriptModel, holds};
 
@@ -51,7 +51,7 @@ pub(crate) fn recorded_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a
     match world.plans[0].operation {
         Operation::Fair => {
             owners.extend(redis.list(QUEUE).into_iter().map(Cow::Owned));
-            for key in [TIMEOUTS, HEARTBEATS, PLACES] {
+            for key in [TIMEOUTS, HEARTBEATS, ARRIVALS] {
                 owners.extend(redis.members(key).into_keys().map(Cow::Owned));
             }
         }

@@ -35,7 +35,7 @@ const NON_VACUOUS: [(&[&str], &str, Predicate); 19] = [
     (&[SHARED], "two readers trust their holds", two_readers),
     (&[DOWNGRADE], "a read outlives the write around it", outlives_named_write),
     (&[RISES], "a read is queried after its write", is_queried_after_write),
-    (&[HEARD], "the client of a read knows that its write ended", knows_write_end),
+    (&[NEWER_THAN_WRITE], "the client of a read knows that its write ended", knows_write_end),
     (&[ORDER], "two waiters are in the queue", |_, state| state.redis.list(QUEUE).len() > 1),
     (&[COPY], "a poll can be executed again", poll_can_be_repeated),
     (&[COUNTED], "a call was granted or executed", is_granted_or_done),

@@ -1,9 +1,10 @@
 //! The model's state and actions: clients, a network that loses, duplicates and reorders messages,
 //! and a Redis.
 //!
-//! Time goes in steps. All events within one step happen at one time of the server, while a
-//! client's own clock may run ahead of it: by at most `AHEAD_MAX`, and only until the next step. A
-//! message that is never delivered is a lost one, and a client that never acts again is a dead one.
+//! Time advances in steps, to each of `World::times`. All events within one step happen at one time
+//! of the server, while a client's own clock may be ahead of it: by at most `AHEAD_MAX`, and only
+//! until the next step. The search tries every order of events, so losses and crashes need no
+//! action: in some runs a message is never delivered, and in some a client never acts again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,20 +39,22 @@ pub(crate) struct World {
     pub(crate) first: Option<usize>,
     /// The number of permits at the start, or the count of the latch.
     pub(crate) number: Option<i64>,
-    /// How many seconds a Java thread holds the lock at the start.
+    /// The number of seconds for which a Java thread holds the lock at the start; `None` if it is
+    /// free.
     pub(crate) java_holds_for: Option<u64>,
     /// The times of the server, in seconds since its start.
     pub(crate) times: &'static [u64],
-    /// How many messages may be executed a second time.
+    /// The number of messages that may be executed a second time.
     pub(crate) copies: u8,
-    /// How many messages may wait for their execution.
+    /// The number of messages that may be in flight at a time, without those executed already.
     pub(crate) in_flight: usize,
-    /// How many connections may break.
+    /// The number of connections that may break.
     pub(crate) breaks: u8,
     pub(crate) latches: Latches,
-    /// The name of a rule that the model switches off. `off` is a rule of the fair lock.
+    /// The rule that the scripts ignore, so that the search must find its counter-example: by name,
+    /// or as a rule of the fair lock's queue.
     pub(crate) without: Option<&'static str>,
-    pub(crate) off: Option<Rule>,
+    pub(crate) without_fair: Option<Rule>,
     /// Gives each request a bound of its own, this number of seconds after it is sent (against rule
     /// C8).
     pub(crate) moving_bound: Option<u64>,
@@ -142,7 +145,7 @@ impl Model for World {
             if client.may_release() && plan.releases > 0 {
                 actions.push(Action::Release(number));
             }
-            if client.may_renew() && plan.renews > 0 {
+            if client.may_renew() && plan.renewals_on_demand > 0 {
                 actions.push(Action::Renew(number));
             }
         }
@@ -157,8 +160,8 @@ impl Model for World {
         let mut state = last.clone();
         match action {
             Action::Begin(number) => {
-                let (plan, around) = (&self.plans[number], self.outer_writer(last, number));
-                self.act(&mut state, number, |client, now| client.begin(plan, around, now))?;
+                let (plan, outer) = (&self.plans[number], self.outer_writer(last, number));
+                self.act(&mut state, number, |client, now| client.begin(plan, outer, now))?;
             }
             Action::Execute(place) => self.execute(&mut state, place),
             Action::DeliverReply(place) => {
@@ -185,8 +188,8 @@ impl Model for World {
                 self.act(&mut state, number, |client, now| client.renew(lease, now))?;
             }
             Action::Release(number) => {
-                let inside = self.inner_reader(last, number);
-                self.act(&mut state, number, |client, now| client.release(inside, now))?;
+                let inner = self.inner_reader(last, number);
+                self.act(&mut state, number, |client, now| client.release(inner, now))?;
             }
             Action::TimePasses => {
                 state.step += 1;
@@ -214,7 +217,7 @@ impl World {
     /// Redis at the start.
     fn redis(&self) -> ScriptModel {
         let mut redis = ScriptModel::new(self.latches);
-        (redis.without, redis.unfair) = (self.without, self.off);
+        (redis.without, redis.without_fair) = (self.without, self.without_fair);
         if let Some(number) = self.number {
             redis.put(NAME, Value::Text(number.to_string()), None);
         }
@@ -236,7 +239,8 @@ impl World {
         local(u8::try_from(number).unwrap(), since_start, state.ahead_ms[number])
     }
 
-    /// The clients with a hold by their own clock, and that hold.
+    /// The clients that trust a hold, and these holds: by the client's own clock the lease has not
+    /// expired, so its program relies on the hold.
     pub(crate) fn trusting_clients<'a>(
         &'a self,
         state: &'a State,
@@ -253,8 +257,8 @@ impl World {
 
     fn can_begin(&self, state: &State, number: usize) -> bool {
         let plan = &self.plans[number];
-        let inside = matches!(plan.operation, Operation::NestedRead(_));
-        plan.is_active && (!inside || self.outer_writer(state, number).is_some())
+        let inner = matches!(plan.operation, Operation::NestedRead(_));
+        plan.is_active && (!inner || self.outer_writer(state, number).is_some())
     }
 
     /// The owner of the unexpired write hold of the same program.
@@ -266,14 +270,14 @@ impl World {
 
     /// The owner of the unexpired read hold of the same program inside its write hold.
     fn inner_reader(&self, state: &State, number: usize) -> Option<OwnerId> {
-        let inside = |(_, plan): &(usize, &Plan)| plan.operation == Operation::NestedRead(number);
-        let (reader, _) = self.plans.iter().enumerate().find(inside)?;
+        let inner = |(_, plan): &(usize, &Plan)| plan.operation == Operation::NestedRead(number);
+        let (reader, _) = self.plans.iter().enumerate().find(inner)?;
         let trusted = state.clients[reader].trusted_hold(self.now(state, reader))?;
         Some(trusted.grant.owner)
     }
 
-    /// By how many milliseconds a client's clock must advance to reach `until`; `None` if that is
-    /// further ahead than the model allows before the next step.
+    /// The number of milliseconds by which a client's clock must advance to reach `until`; `None`
+    /// if it would be further ahead than the model allows before the next step.
     fn wait_ms(&self, state: &State, number: usize, until: Instant) -> Option<u64> {
         let wait = self.now(state, number).until(until);
         let ahead = Duration::from_millis(state.ahead_ms[number]) + wait;
@@ -296,8 +300,8 @@ impl World {
         }
         self.reached.client(client);
         if let Some(token) = client.handed_over().filter(|_| self.without != Some(TOKEN_HANDOVER)) {
-            let inside = |(_, plan): &(_, &Plan)| plan.operation == Operation::NestedRead(number);
-            for (reader, _) in self.plans.iter().enumerate().filter(inside) {
+            let inner = |(_, plan): &(_, &Plan)| plan.operation == Operation::NestedRead(number);
+            for (reader, _) in self.plans.iter().enumerate().filter(inner) {
                 Arc::make_mut(&mut state.clients[reader]).take_over(token);
             }
         }
@@ -336,7 +340,8 @@ impl World {
         let State { clients, sent_requests, answers, copies_left, .. } = state;
         let awaited = |(number, kind, call): From| clients[usize::from(number)].awaits(kind, call);
         answers.retain(|answer| awaited(answer.to));
-        sent_requests.retain(|sent| sent.matters(awaited(sent.from), *copies_left > 0, now));
+        sent_requests
+            .retain(|sent| sent.can_have_effect(awaited(sent.from), *copies_left > 0, now));
         sent_requests.sort_by_key(|sent| (sent.from, sent.executed));
         answers.sort_by_key(|answer| answer.to);
         answers.dedup();

@@ -67,7 +67,7 @@ impl Scenario for Fair {
     const LENGTH: u64 = LENGTH;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
-        env.model.unfair = settings.without;
+        env.model.without_fair = settings.without;
         env.set_timer(Timer::Silence, LENGTH);
         let clients = (0..3).map(Timer::Client);
         for timer in clients.chain((0..settings.java).map(Timer::Java)) {

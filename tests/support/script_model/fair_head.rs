@@ -73,7 +73,7 @@ impl<'a> Queue<'a> {
 
 impl ScriptModel {
     pub(super) fn is_off(&self, rule: Rule) -> bool {
-        self.unfair == Some(rule)
+        self.without_fair == Some(rule)
     }
 
     pub(super) fn is_free(&self, queue: &Queue<'_>) -> bool {

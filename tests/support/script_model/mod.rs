@@ -44,7 +44,7 @@ pub struct ScriptModel {
     /// The messages that the last call published, in order.
     pub published: Vec<Message>,
     /// A rule of the fair lock that is left out.
-    pub unfair: Option<Rule>,
+    pub without_fair: Option<Rule>,
     /// A rule that is left out, by the name that its script's model gives it: shows the rule's
     /// purpose.
     pub without: Option<&'static str>,
@@ -103,7 +103,7 @@ impl ScriptModel {
             latches,
             subscribers: Subscribers::PatternAnd(Vec::new()),
             published: Vec::new(),
-            unfair: None,
+            without_fair: None,
             without: None,
         }
     }

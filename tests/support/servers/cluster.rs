@@ -32,7 +32,7 @@ impl Cluster {
         })
     }
 
-    /// Starts a new cluster. A replica takes over when its master has not answered for
+    /// Starts a new cluster. A replica takes over when its master has been unresponsive for
     /// `node_patience`.
     pub fn start(node_patience: Duration) -> Self {
         let folder = Folder::new();
@@ -43,7 +43,7 @@ impl Cluster {
         cluster
     }
 
-    /// Sets how long a master may not answer before a replica takes over.
+    /// Sets how long a master may be unresponsive before a replica takes over.
     pub fn set_patience(&self, node_patience: Duration) {
         let patience = node_patience.as_millis().to_string();
         for server in &self.servers {

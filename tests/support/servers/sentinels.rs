@@ -22,7 +22,7 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// Starts servers that are ready to vote. A master that does not answer for two seconds is
+    /// Starts servers that are ready to vote. A master that is unresponsive for two seconds is
     /// voted out.
     pub fn start() -> Self {
         Self::start_behind(|port| port)
@@ -62,7 +62,7 @@ impl Sentinels {
         )
     }
 
-    /// Sets how long a master may not answer before it is voted out.
+    /// Sets how long a master may be unresponsive before it is voted out.
     pub fn set_patience(&self, patience: Duration) {
         let after = patience.as_millis().to_string();
         let set = ["SENTINEL", "SET", NAME, "down-after-milliseconds", &after];

@@ -91,8 +91,8 @@ impl FairSettings {
         Ok(Self { allowance: checked("allowance", allowance, s(1), s(86_400))?, ..self })
     }
 
-    /// Sets how long a waiter of Redisson's may take to acquire a free lock: `short` without a
-    /// listener, `long` with one.
+    /// Sets the time within which a waiter of Redisson's must acquire a free lock: `short` if Redis
+    /// reports no listener on its channel, `long` if it reports one.
     ///
     /// 3 to 60 s, and `short` to 10 min; 5 s and 30 s by default. A shorter time detects a dead
     /// waiter sooner; a longer one keeps the place of a slow waiter. The minimum is 3 s since the

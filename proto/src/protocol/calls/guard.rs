@@ -23,7 +23,7 @@ pub struct Stamp {
     /// The owner of the lease. It distinguishes equal tokens of two leases.
     pub owner: OwnerId,
     /// The number of this write among the writes of this lease to this key, from 1. The next write
-    /// may be sent only when the last was answered.
+    /// may be sent only after the reply to the last.
     pub number: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The calls of a lock, and of several locks that one script can take: those of one gateway, in one
-//! slot of a cluster.
+//! The calls of a lock, and of several locks that one script can acquire: those of one gateway, in
+//! one slot of a cluster.
 
 use alloc::string::{String, ToString};
 use alloc::vec;

@@ -43,7 +43,7 @@ use crate::timing::LeaseTime;
 /// An object that can be held for a time, and the calls to acquire, renew, inspect and release it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// A lock, or several that one script can take.
+    /// A lock, or several locks that one script can acquire.
     Lock(LockCalls),
     /// A lock that serves in the order of arrival.
     Fair(FairCalls),

@@ -118,8 +118,9 @@ impl WriteCalls {
     /// Makes a refused try keep new readers out for this time, except those inside a write. By
     /// default readers always join readers, as with Redisson, so that writers can starve.
     ///
-    /// It holds back our readers only, since Redisson ignores it. A task that holds a read and
-    /// requests another one apart from it can wait behind its own writer until that gives up.
+    /// It delays edgelatch's readers only, since Redisson ignores it. A program that holds a read
+    /// and requests another one under another owner can wait for a writer that waits for the first
+    /// read, until that writer gives up.
     #[must_use]
     pub const fn prefers_writers(mut self, want: WantTime) -> Self {
         self.prefers_writers = Some(want);

@@ -10,7 +10,7 @@ use crate::timing::LeaseTime;
 /// A channel of Redis, and the waiters of a client that a message on it wakes.
 ///
 /// It is never a pattern: Redis counts a subscriber of a pattern as a listener of every matching
-/// channel, and a fair lock would take a dead waiter of Redisson's for a live one (F8).
+/// channel, and a fair lock would regard a dead waiter of Redisson's as alive (F8).
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Topic {
     channel: String,
@@ -97,10 +97,11 @@ impl GrantNotice {
     /// The factor of the lease in the message; smaller values are the number of listeners.
     const LISTENERS: u64 = 1000;
 
-    /// Parses a message for waiters of this kind. `None`: it is no grant, so a retry may succeed.
-    /// For permits the message is the number of available permits: none, in as many zeros as there
-    /// are listeners. Otherwise it is the lease and the number of listeners. Redisson's numbers are
-    /// smaller than the shortest lease gives, and so are never taken for a grant.
+    /// Parses a message for waiters of this kind. `None` means that it is no grant, so that a retry
+    /// may succeed. For permits the message is the number of available permits: none, in as many
+    /// zeros as there are listeners. Otherwise it is the lease and the number of listeners.
+    /// Redisson's numbers are smaller than the number of the shortest lease, so none of them is
+    /// parsed as a grant.
     pub fn read(Message { number, digits }: Message, wakes: WakePolicy) -> Option<Self> {
         if matches!(wakes, WakePolicy::Permits(_)) {
             let listeners = Some(digits.into());

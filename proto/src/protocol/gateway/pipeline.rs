@@ -98,8 +98,8 @@ impl GatewayCapabilities {
         let response = match result {
             Ok(response) => response,
             Err(kind) => {
-                // A request that was not sent says nothing about the gateway. A smaller response
-                // may fit.
+                // A request that was not sent proves nothing about the gateway. A response to fewer
+                // calls may be small enough.
                 if kind == FailureKind::TooLarge
                     || kind != FailureKind::NotSent && !self.pipeline.works
                 {
@@ -120,7 +120,7 @@ impl GatewayCapabilities {
         if *status == 401 {
             return PipelineOutcome::All(Ok(response));
         }
-        // The gateway has no such path, or takes the path for a command.
+        // The gateway has no such path, or parses the path as a command.
         let is_command =
             |body| matches!(Body::read(body), Some(Body::Error(text)) if is_unknown_command(&text));
         if matches!(status, 404 | 405 | 501) || is_command(body) {

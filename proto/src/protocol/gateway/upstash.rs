@@ -54,8 +54,8 @@ pub(super) fn decode_replicated(status: u16, body: &[u8], path: &str) -> Decoded
         return decoded(status, body, Some(script), acknowledged(&replicas), path);
     }
     match Body::read(body) {
-        // The gateway has no such path, or takes the path for a command: `WAIT` needs two commands
-        // in one request.
+        // The gateway has no such path, or parses it as a command: `WAIT` needs two commands in one
+        // request.
         Some(Body::Error(text)) if is_about_path(&text, path) => error(status, &text, path),
         Some(Body::Error(text)) if holds(&text, UNKNOWN_COMMAND) => unsupported(),
         _ if matches!(status, 404 | 405 | 501) => unsupported(),

@@ -31,7 +31,7 @@ pub(crate) enum Decoded {
 }
 
 impl Decoded {
-    /// Whether the response says that the address is not a gateway's.
+    /// Whether the response shows that the address is not a gateway's.
     pub(crate) fn denies_gateway(&self) -> bool {
         match self {
             Self::Refused(refusal) => refusal.kind() == RefusalKind::NotAGateway,
@@ -66,8 +66,8 @@ pub(super) fn unreadable(status: u16, body: &[u8]) -> Decoded {
     Decoded::Indeterminate(failure(status))
 }
 
-/// Whether a web page came back where a gateway would return JSON: a page for any path, as
-/// single-page applications have. A proxy may also have put it in place of a gateway's response.
+/// Whether the response is a web page, where a gateway would return JSON. Single-page applications
+/// return their page for any path; a proxy may also have replaced a gateway's response by a page.
 pub(super) fn is_page(status: u16, body: &[u8]) -> bool {
     let begins_with = |tag: &[u8]| {
         let text = body.trim_ascii_start();
@@ -115,7 +115,7 @@ pub(super) fn error(status: u16, text: &str, path: &str) -> Decoded {
     }
 }
 
-/// Whether an error says that there is no such command, in Redis' or Upstash's words.
+/// Whether an error of Redis or Upstash reports an unknown command.
 pub(super) fn is_unknown_command(text: &str) -> bool {
     holds(text, UNKNOWN_COMMAND) || holds(text, UNAVAILABLE_COMMAND)
 }
@@ -125,9 +125,9 @@ pub(super) const UNKNOWN_COMMAND: &str = "unknown command";
 const UNAVAILABLE_COMMAND: &str = "command is not available";
 const WRONG_ARITY: &str = "wrong number of arguments for";
 
-/// Whether Redis rejected a command that is part of this path: a gateway takes the path of a
-/// request for a command, so the address is not the gateway's root, and no script ran. An error
-/// from within a script begins otherwise, or names another command.
+/// Whether Redis rejected a command that is part of this path: the gateway has parsed the path of
+/// the request as a command. Then the address is not the gateway's root, and no script ran. An
+/// error from within a script begins differently, or names another command.
 pub(super) fn is_about_path(text: &str, path: &str) -> bool {
     let rest = text.strip_prefix("ERR ").unwrap_or(text);
     let rest = [UNKNOWN_COMMAND, UNAVAILABLE_COMMAND, WRONG_ARITY]

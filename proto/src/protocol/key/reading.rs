@@ -46,8 +46,8 @@ pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
     plain.filter(|key| !key.is_tagged()).into_iter().chain(tagged).collect()
 }
 
-/// Returns the names that the channel may belong to. A channel that may be one waiter's is taken
-/// for that.
+/// Returns the names that the channel may belong to. A channel that may be that of one waiter is
+/// treated as such.
 pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     if let Some(rest) = channel.strip_prefix(COUNT_DOWN_CHANNEL) {
         let name = rest.strip_suffix('}').and_then(|name| LockName::parse(name).ok());

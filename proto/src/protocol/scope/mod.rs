@@ -31,13 +31,13 @@ pub const NOT_AFTER_AHEAD_MAX: Duration = ROUND_MAX.saturating_add(HORIZON);
 /// The default skew of Redisson's clocks that calls allow for: 1 s.
 pub const PEER_SKEW_DEFAULT: Duration = PeerSkew::DEFAULT.get();
 
-/// The kinds of objects whose keys only their names tell apart: all but locks have a string under
-/// the name.
+/// The kinds of objects whose keys only their names distinguish: all kinds but locks store a string
+/// under the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ObjectKind {
     /// Locks of all sorts: plain, spin, fair, fenced, read-write, group, and the members of
-    /// multi-locks and red locks. Their scripts tell each other's hashes apart.
+    /// multi-locks and red locks. Their scripts distinguish each other's hashes.
     Lock,
     /// Semaphores.
     Semaphore,

@@ -29,8 +29,8 @@ const LASTING: u64 = 24 * 60 * 60 * 1000;
 /// The length of a value's field: two words of 64 bits in base64, without padding.
 const FIELD_LENGTH: usize = 22;
 
-/// Returns what a call of this script with these keys and arguments touches, or `None` unless this
-/// library could have made the call.
+/// Returns the names that a call of this script with these keys and arguments touches, and the
+/// rights that it needs; `None` unless this library could have made the call.
 ///
 /// The work is linear in the size of the call, and calls with too many keys or arguments are
 /// refused before any of them is read. A caller's own script (`eval`) is always refused: its
@@ -46,16 +46,17 @@ pub fn touched(script: &Script, keys: &[&str], args: &[&str]) -> Option<Touched>
     let word = |place| own.get(place).copied().unwrap_or_default();
     if let Some(args) = guard_args(script.name, word(4)) {
         let mut parsed = Parsed::default();
-        parsed.all(args, args.len(), own, &[])?;
+        parsed.parse_args(args, args.len(), own, &[])?;
         let key = guarded(keys, script.name == scripts::GUARD_WRITE.name)?;
         let (kind, right) = (Some(ObjectKind::Guard), Some(Right::Guard));
         return Some(parsed.into_touched(vec![key], kind, right, not_after));
     }
     let layout = layout(script.name, word(1)).filter(|layout| layout.allows_keys(keys.len()))?;
+    // Each reading that fits is one that the call may mean, so a token must allow all of them.
     let readings = named(&layout, keys).into_iter().filter_map(|names| {
         let mut parsed = Parsed { lasts: layout.lasting, ..Parsed::default() };
-        parsed.all(layout.args, layout.min_args, own, &names)?;
-        parsed.fits(&layout, keys, &names, request)?;
+        parsed.parse_args(layout.args, layout.min_args, own, &names)?;
+        parsed.check_keys(&layout, keys, &names, request)?;
         Some((names, parsed))
     });
     let (names, parsed): (Vec<_>, Vec<_>) = readings.unzip();
@@ -113,15 +114,20 @@ fn guarded(keys: &[&str], is_written: bool) -> Option<Vec<String>> {
     (!keys.is_empty()).then_some(keys)
 }
 
-/// The values that were found while parsing a call.
+/// The values that a call contains. Some occur several times, and must then be equal.
 #[derive(Clone, Default)]
 struct Parsed {
+    /// The owner of the request, in its latch, its arguments and its timeout key.
     owner: Option<OwnerId>,
+    /// Another owner: a previous one, or the same program's on the other side.
     other: Option<OwnerId>,
     lease: Option<LeaseTime>,
+    /// The token that the call stores.
     stores: Option<FencingToken>,
     peer_skew: Option<Duration>,
+    /// The length of the guarded value.
     value_bytes: usize,
+    /// Whether a setting is outside of the range for scoped tokens.
     has_own_settings: bool,
     /// Whether the call may leave its object without an end.
     lasts: bool,
@@ -154,8 +160,8 @@ impl Parsed {
         }
     }
 
-    /// Checks that these are the keys of a call about these names.
-    fn fits(
+    /// Checks that `keys` are those of a call about `names` by this layout; `None` otherwise.
+    fn check_keys(
         &mut self,
         layout: &Layout,
         keys: &[&str],
@@ -164,19 +170,28 @@ impl Parsed {
     ) -> Option<()> {
         let first = names.first()?;
         let mut rest = keys.iter();
-        let mut take = |patterns: &[Key], name: &LockName, rest: &mut Iter<'_, &str>| {
-            patterns.iter().try_for_each(|pattern| self.key(*pattern, rest.next()?, name, request))
+        let mut check = |patterns: &[Key], name: &LockName, rest: &mut Iter<'_, &str>| {
+            patterns
+                .iter()
+                .try_for_each(|pattern| self.check_key(*pattern, rest.next()?, name, request))
         };
-        take(layout.keys, first, &mut rest)?;
+        check(layout.keys, first, &mut rest)?;
         if !layout.each.is_empty() {
-            names.iter().try_for_each(|name| take(layout.each, name, &mut rest))?;
+            names.iter().try_for_each(|name| check(layout.each, name, &mut rest))?;
         } else if rest.len() > 0 {
-            take(layout.more, first, &mut rest)?;
+            check(layout.more, first, &mut rest)?;
         }
         rest.next().is_none().then_some(())
     }
 
-    fn key(&mut self, key: Key, found: &str, name: &LockName, request: RequestId) -> Option<()> {
+    /// Checks that `found` is the key of this kind for `name`, and records an owner in it.
+    fn check_key(
+        &mut self,
+        key: Key,
+        found: &str,
+        name: &LockName,
+        request: RequestId,
+    ) -> Option<()> {
         let fits = match key {
             Key::Name => found == name.as_str(),
             Key::Record => found == key::record(name, request),
@@ -189,25 +204,34 @@ impl Parsed {
         fits.then_some(())
     }
 
-    /// Parses the arguments of a call; the first `min` are required.
-    fn all(&mut self, args: &[Arg], min: usize, found: &[&str], names: &[LockName]) -> Option<()> {
+    /// Parses the arguments of a call; the first `min` are required. `None` if one is not as `args`
+    /// describes it.
+    fn parse_args(
+        &mut self,
+        args: &[Arg],
+        min: usize,
+        found: &[&str],
+        names: &[LockName],
+    ) -> Option<()> {
         let mut rest = found.iter();
         for (place, arg) in args.iter().enumerate() {
-            let whole = rest.as_slice();
+            let remaining = rest.as_slice();
             let fits = match arg {
                 Arg::Ids => {
-                    whole.len() <= IDS_MAX && whole.iter().all(|id| PermitId::parse(id).is_ok())
+                    remaining.len() <= IDS_MAX
+                        && remaining.iter().all(|id| PermitId::parse(id).is_ok())
                 }
                 Arg::Fields => {
-                    (1..=GroupCalls::VALUES_MAX).contains(&whole.len())
-                        && whole.iter().all(|field| is_field(field))
+                    (1..=GroupCalls::VALUES_MAX).contains(&remaining.len())
+                        && remaining.iter().all(|field| is_field(field))
                 }
                 Arg::Channels => {
-                    whole.is_empty() || whole.iter().copied().eq(names.iter().map(key::channel))
+                    remaining.is_empty()
+                        || remaining.iter().copied().eq(names.iter().map(key::channel))
                 }
                 _ => match rest.next() {
                     Some(text) => {
-                        self.one(arg, text, names)?;
+                        self.parse_arg(arg, text, names)?;
                         continue;
                     }
                     None => return (place >= min).then_some(()),
@@ -218,7 +242,8 @@ impl Parsed {
         rest.next().is_none().then_some(())
     }
 
-    fn one(&mut self, arg: &Arg, found: &str, names: &[LockName]) -> Option<()> {
+    /// Parses one argument, and records its value.
+    fn parse_arg(&mut self, arg: &Arg, found: &str, names: &[LockName]) -> Option<()> {
         let fits = match arg {
             Arg::Owner(endings) => {
                 let owner = endings
@@ -267,7 +292,7 @@ impl Parsed {
                 found.len() == names.len() && kinds().all(|(_, kind)| matches!(kind, b'f' | b'x'))
             }
             Arg::Of(build) => names.first().is_some_and(|name| found == build(name)),
-            Arg::Maybe(arg) => found.is_empty() || self.one(arg, found, names).is_some(),
+            Arg::Maybe(arg) => found.is_empty() || self.parse_arg(arg, found, names).is_some(),
             Arg::Ids | Arg::Fields | Arg::Channels => false,
         };
         fits.then_some(())
@@ -275,10 +300,11 @@ impl Parsed {
 }
 
 /// Records an owner, or compares it with the recorded one.
-fn agrees(noted: &mut Option<OwnerId>, found: OwnerId) -> bool {
-    *noted.get_or_insert(found) == found
+fn agrees(known: &mut Option<OwnerId>, found: OwnerId) -> bool {
+    *known.get_or_insert(found) == found
 }
 
+/// Parses a lease; `endless` is the text of one without an end, if the script accepts it.
 fn lease(found: &str, endless: Option<&str>) -> Option<LeaseTime> {
     if endless == Some(found) {
         return Some(LeaseTime::ENDLESS);
@@ -286,11 +312,12 @@ fn lease(found: &str, endless: Option<&str>) -> Option<LeaseTime> {
     LeaseTime::new(Duration::from_millis(number(found, u64::MAX)?)).ok()
 }
 
-/// Parses a whole number in its canonical form, at most `most`.
-fn number(found: &str, most: u64) -> Option<u64> {
-    found.parse().ok().filter(|number: &u64| *number <= most && is_canonical(found, *number))
+/// Parses a whole number in its canonical form, at most `max`.
+fn number(found: &str, max: u64) -> Option<u64> {
+    found.parse().ok().filter(|number: &u64| *number <= max && is_canonical(found, *number))
 }
 
+/// Whether a text is the canonical form of a number: without a sign or leading zeros.
 fn is_canonical(found: &str, number: impl alloc::string::ToString) -> bool {
     number.to_string() == found
 }

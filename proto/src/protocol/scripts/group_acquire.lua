@@ -5,7 +5,7 @@
 -- ARGV  5 owner field   6 lease in ms   7 last try: 1 or 0   8 how long the token key is kept in ms
 --       9 tolerated error of Redisson's clocks in ms   10 and on: the values' fields
 -- Reply 1 granted: token, lease        2 already yours and extended: token, remaining
---       0 busy: number of the first value that is taken, longest remaining
+--       0 busy: index of the first value that is held, longest remaining
 --      -1 late   -2 gone: this owner has ended   -3 lost: was granted, and not all is held any more
 --      -6 the last token is out of range
 --       error WRONGTYPE: the name is a lock's   LIMIT: the group would hold more than 10,000 values
@@ -45,9 +45,9 @@ if busy>0 then
   if ARGV[7]=='1' then call('DEL',KEYS[1]) call('SET',KEYS[1],'x0','PX',record_ttl()) end
   return out(0,tostring(busy),cap_to_group(ms))
 end
--- Fields of earlier owners beside a value are removed: a late unlock of Redisson's that found one
--- would take our field away. In a group that is too large to read, only those of the last
--- owner are removed.
+-- Removes fields of earlier owners beside a value: a late unlock by Redisson that finds one would
+-- remove our field. In a group that is too large to read, only those of the last owner are
+-- removed.
 local size=call('HLEN',group)
 if size<=1024 then
   for _,k in ipairs(call('HKEYS',group)) do

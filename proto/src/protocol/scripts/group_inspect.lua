@@ -5,9 +5,9 @@
 -- KEYS  1 the group's token key, 2 the group
 -- ARGV  5 owner field to look for, or empty   6 tolerated error of Redisson's clocks in ms
 --       7 and on: the values' fields
--- Reply 1 some are taken, 0 all are free:
---       `<last token, 0 if none>,<largest hold count>,<1 if the owner holds all>,<how many are
---         taken>`, longest remaining (-2: all are free)
+-- Reply 1 some are held, 0 all are free:
+--       `<last token, 0 if none>,<largest hold count>,<1 if the owner holds all>,<the number
+--         that is held>`, longest remaining (-2: all are free)
 --
 -- May be sent twice: it changes nothing.
 local taken,count,mine,ms=0,0,0,0

@@ -26,7 +26,7 @@ end
 -- A count of 0, which Redisson may have stored, would block its next `trySetCount`.
 if v then call('DEL',n) end
 if op=='down' then return done(3,'0') end
--- Redisson publishes 1 here, which leaves its own waiters behind closed gates. On 0 they retry, and
--- find no latch.
+-- Redisson publishes 1 here, on which its own waiters keep waiting. On 0 they retry, and find no
+-- latch.
 if v then publish(ARGV[8],'0') end
 return done(closed and 1 or 0,closed and v or '0')

@@ -93,7 +93,7 @@ pub(super) fn left_nothing(error: &AcquireError, time: LeaseTime, log: &Log) {
 }
 
 /// Whether an acquiring request can have no more effect: it was not executed, its own reply says
-/// so, or a later request that was answered has ended its owner.
+/// so, or a later request with a reply has ended its owner.
 fn is_closed(call: &Called, log: &Log) -> bool {
     let replied = |of: &Called, codes: &[Code]| matches!(&of.response, Some(Received::Reply(reply)) if codes.contains(&reply.code));
     let never_done =
