@@ -13,13 +13,15 @@ use crate::transport::Transport;
 use edgelatch_proto::engine::{Context, Engine, OpId, Outcome, ScopeId};
 
 impl<T: Transport, H: Host> Shared<T, H> {
-    /// Performs an operation. Returns `None` only if the operation was removed.
-    pub(super) async fn perform(
+    /// Performs an operation, which begins at once. Returns `None` only if the operation was
+    /// removed.
+    ///
+    /// Not an `async fn`: the program then contains one future for all operations.
+    pub(super) fn perform(
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
-    ) -> Option<Outcome> {
-        let operation = self.begin(begin);
-        operation.outcome(pin!(pending())).await
+    ) -> impl Future<Output = Option<Outcome>> {
+        self.begin(begin).finished()
     }
 
     /// Begins an operation.
@@ -46,6 +48,10 @@ pub(super) struct Operation<T: Transport, H: Host> {
 }
 
 impl<T: Transport, H: Host> Operation<T, H> {
+    async fn finished(self) -> Option<Outcome> {
+        self.outcome(pin!(pending())).await
+    }
+
     /// Waits for the outcome. When `cancel` ends, the operation is cancelled, and still awaited.
     pub(super) async fn outcome(
         mut self,

@@ -11,7 +11,10 @@ use edgelatch_proto::engine::OwnerHandle;
 
 /// The owner in the engine of each lock that it has acquired: locks of several gateways have an
 /// engine of their own.
-pub(super) struct Owner<T: Transport, H: Host>(Mutex<Vec<(Arc<Shared<T, H>>, OwnerHandle)>>);
+pub(super) struct Owner<T: Transport, H: Host>(Mutex<Vec<Known<T, H>>>);
+
+/// An engine, and the owner in it.
+type Known<T, H> = (Arc<Shared<T, H>>, OwnerHandle);
 
 impl<T: Transport, H: Host> Owner<T, H> {
     pub(super) fn new() -> Arc<Self> {
