@@ -2,9 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::future::{pending, poll_fn};
+use core::future::poll_fn;
 use core::pin::{Pin, pin};
-use core::task::Poll;
+use core::task::{self, Poll};
 
 use super::driver::Driver;
 use super::shared::{Shared, Wait};
@@ -15,13 +15,11 @@ use edgelatch_proto::engine::{Context, Engine, OpId, Outcome, ScopeId};
 impl<T: Transport, H: Host> Shared<T, H> {
     /// Performs an operation, which begins at once. Returns `None` only if the operation was
     /// removed.
-    ///
-    /// Not an `async fn`: the program then contains one future for all operations.
     pub(super) fn perform(
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
     ) -> impl Future<Output = Option<Outcome>> {
-        self.begin(begin).finished()
+        self.begin(begin).driven()
     }
 
     /// Begins an operation.
@@ -48,50 +46,71 @@ pub(super) struct Operation<T: Transport, H: Host> {
 }
 
 impl<T: Transport, H: Host> Operation<T, H> {
-    async fn finished(self) -> Option<Outcome> {
-        self.outcome(pin!(pending())).await
+    /// The future of the outcome.
+    fn driven(self) -> Driven<T, H, impl Future<Output = ()>> {
+        let is_own = self.shared.spawn.is_none();
+        let driver = || Driver::new(Arc::clone(&self.shared), self.scope, true);
+        let own = is_own.then(|| Box::pin(driver().run()));
+        Driven { operation: self, own }
     }
 
     /// Waits for the outcome. When `cancel` ends, the operation is cancelled, and still awaited.
     pub(super) async fn outcome(
-        mut self,
+        self,
         mut cancel: Pin<&mut impl Future<Output = ()>>,
     ) -> Option<Outcome> {
         let (op, shared) = (self.op, Arc::clone(&self.shared));
-        let is_own = shared.spawn.is_none();
-        let driver = || Driver::new(Arc::clone(&shared), self.scope, true);
-        let mut own = is_own.then(|| Box::pin(driver().run()));
+        let mut driven = pin!(self.driven());
         let mut is_cancelled = false;
-        let outcome = poll_fn(|cx| {
+        poll_fn(|cx| {
             if !is_cancelled && cancel.as_mut().poll(cx).is_ready() {
                 is_cancelled = true;
                 shared.change(|engine, context| engine.cancel(op, context));
             }
-            loop {
-                shared.keep_waker(Wait::Op(op), cx.waker());
-                let outcome = shared.change(|engine, _| match engine.take_outcome(op) {
-                    None if engine.has(op) => None,
-                    outcome => Some(outcome),
-                });
-                if let Some(outcome) = outcome {
-                    return Poll::Ready(outcome);
-                }
-                if let Some(spawn) = shared.spawn.filter(|_| shared.starts_driver()) {
-                    spawn(Driver::new(Arc::clone(&shared), ScopeId::SHARED, true));
-                }
-                let Some(driver) = &mut own else { return Poll::Pending };
-                if driver.as_mut().poll(cx).is_ready() {
-                    own = None;
-                } else if !shared.is_over(op) {
-                    return Poll::Pending;
-                }
-            }
+            driven.as_mut().poll(cx)
         })
-        .await;
-        self.is_over = true;
-        outcome
+        .await
     }
 }
+
+/// An operation, and its own driver if no other one drives it. `D` is the driver's future.
+struct Driven<T: Transport, H: Host, D> {
+    operation: Operation<T, H>,
+    own: Option<Pin<Box<D>>>,
+}
+
+impl<T: Transport, H: Host, D: Future<Output = ()>> Future for Driven<T, H, D> {
+    type Output = Option<Outcome>;
+
+    /// Not inlined: each operation of the API awaits one.
+    #[inline(never)]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Outcome>> {
+        let Self { operation: Operation { shared, op, is_over, .. }, own } = &mut *self;
+        loop {
+            shared.keep_waker(Wait::Op(*op), cx.waker());
+            let outcome = shared.change(|engine, _| match engine.take_outcome(*op) {
+                None if engine.has(*op) => None,
+                outcome => Some(outcome),
+            });
+            if let Some(outcome) = outcome {
+                *is_over = true;
+                return Poll::Ready(outcome);
+            }
+            if let Some(spawn) = shared.spawn.filter(|_| shared.starts_driver()) {
+                spawn(Driver::new(Arc::clone(shared), ScopeId::SHARED, true));
+            }
+            let Some(driver) = own else { return Poll::Pending };
+            if driver.as_mut().poll(cx).is_ready() {
+                *own = None;
+            } else if !shared.is_over(*op) {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+// The futures inside are pinned by their boxes.
+impl<T: Transport, H: Host, D> Unpin for Driven<T, H, D> {}
 
 impl<T: Transport, H: Host> Drop for Operation<T, H> {
     fn drop(&mut self) {

@@ -1,13 +1,13 @@
 //! The engine of a client, the transports and the host with which it is driven, and the tasks that
 //! wait for it.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt;
 use core::future::poll_fn;
+use core::ops::Range;
 use core::task::{Poll, Waker};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::driver::Driver;
 use crate::host::Host;
@@ -52,7 +52,8 @@ impl<T> Clone for Endpoint<T> {
 
 struct State {
     engine: Engine,
-    wakers: BTreeMap<Wait, Vec<Waker>>,
+    /// In the order of what they wait for.
+    wakers: Vec<(Wait, Waker)>,
     /// Whether the driver of all operations is running.
     is_driven: bool,
     /// The scope of the operations that begin in this turn of the event loop.
@@ -90,7 +91,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         for Endpoint { gateway, transport } in &endpoints {
             engine.add_endpoint(gateway.clone(), transport.streams().max);
         }
-        let state = State { engine, wakers: BTreeMap::new(), is_driven: false, open_scope: None };
+        let state = State { engine, wakers: Vec::new(), is_driven: false, open_scope: None };
         let (state, joint) = (Mutex::new(state), Mutex::default());
         Arc::new(Self { state, endpoints, host, spawn, has_one_driver, bases, joint })
     }
@@ -154,7 +155,10 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// Removes the wakers of an operation that ends.
     pub(super) fn forget_wakers(&self, wait: Wait) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.wakers.remove(&wait);
+        let forgotten = state.take_wakers(wait);
+        // The last waker of a task drops the task, which may use this client.
+        drop(state);
+        drop(forgotten);
     }
 }
 
@@ -181,9 +185,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         let mut cx = Context { now: self.host.now(), entropy: &mut entropy };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state.engine, &mut cx);
-        let woken = state.woken();
-        drop(state);
-        woken.into_iter().for_each(Waker::wake);
+        wake(state);
         result
     }
 
@@ -193,7 +195,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
             state.is_driven &= scope != ScopeId::SHARED;
-            state.wakers.remove(&Wait::Scope(scope));
+            let own = state.take_wakers(Wait::Scope(scope));
+            drop(state);
+            drop(own);
         }
         is_idle
     }
@@ -206,10 +210,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.change(|engine, cx| engine.close_scope(scope, cx));
         // Each operation that is still awaited starts a driver where its task runs.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let woken: Vec<Waker> =
-            core::mem::take(&mut state.wakers).into_values().flatten().collect();
+        let woken = core::mem::take(&mut state.wakers);
         drop(state);
-        woken.into_iter().for_each(Waker::wake);
+        woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
     /// Waits until `look` returns a value; it is called at once, and again after each change.
@@ -227,25 +230,46 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 }
 
+/// Wakes the tasks that wait for a change of the engine. Not inlined: each change ends with it.
+#[inline(never)]
+fn wake(mut state: MutexGuard<'_, State>) {
+    let woken = state.woken();
+    drop(state);
+    woken.into_iter().for_each(Waker::wake);
+}
+
 impl State {
     fn keep_waker(&mut self, wait: Wait, waker: &Waker) {
-        let wakers = self.wakers.entry(wait).or_default();
-        if !wakers.iter().any(|known| known.will_wake(waker)) {
-            wakers.push(waker.clone());
+        let of_wait = self.of(wait);
+        let mut known = self.wakers.get(of_wait.clone()).into_iter().flatten();
+        if !known.any(|(_, known)| known.will_wake(waker)) {
+            self.wakers.insert(of_wait.end, (wait, waker.clone()));
         }
+    }
+
+    /// The places of the wakers of tasks that wait for this.
+    fn of(&self, wait: Wait) -> Range<usize> {
+        let place = |is_before: fn(&Wait, &Wait) -> bool| {
+            self.wakers.partition_point(|(other, _)| is_before(other, &wait))
+        };
+        place(Wait::lt)..place(Wait::le)
+    }
+
+    fn take_wakers(&mut self, wait: Wait) -> Vec<Waker> {
+        let of_wait = self.of(wait);
+        self.wakers.drain(of_wait).map(|(_, waker)| waker).collect()
     }
 
     /// Takes the wakers of the tasks that wait for what has happened.
     fn woken(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some(event) = self.engine.poll_event() {
-            let wait = match event {
+            woken.extend(self.take_wakers(match event {
                 Event::Finished(op) => Wait::Op(op),
                 Event::Hold(hold) => Wait::Hold(hold),
                 Event::Endpoint(endpoint) => Wait::Endpoint(endpoint),
                 Event::Scope(scope) => Wait::Scope(scope),
-            };
-            woken.extend(self.wakers.remove(&wait).unwrap_or_default());
+            }));
         }
         woken
     }
