@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(list.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
     }
 
-    /// What follows the elements that a client may send is no JSON, so it cannot have been read.
+    /// The text after the elements that a client may send is no JSON, so it cannot have been read.
     #[test]
     fn nothing_is_read_behind_the_elements_that_a_client_may_send() {
         assert!(parse("[0,0,0,\u{1}", 2).unwrap().is_none());

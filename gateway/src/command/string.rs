@@ -7,7 +7,7 @@ use redis::{Cmd, RedisWrite as _};
 /// The bytes of a string with escapes that are decoded before they are appended to the command.
 const BLOCK_BYTES: usize = 512;
 
-/// What is known at the end of a string.
+/// The facts that are known at the end of a string.
 pub(super) struct StringEnd {
     /// Its length in the body, with its closing quote.
     pub(super) length: usize,
