@@ -191,3 +191,16 @@ fn a_list_is_read_as_serde_json_reads_it() {
     }
     assert!(accepted > 100, "{accepted}");
 }
+
+#[test]
+fn an_escape_has_four_hexadecimal_digits() {
+    for place in 0..4 {
+        for byte in 1..=0x7f_u8 {
+            let mut escape = *b"\\u00e9";
+            escape[2 + place] = byte;
+            let json = format!("[\"x{}y\"]", str::from_utf8(&escape).unwrap());
+            let found = parse(&json, usize::MAX).map(|command| texts(&command.unwrap()));
+            assert_eq!(found, by_serde_json(&json), "{json}");
+        }
+    }
+}
