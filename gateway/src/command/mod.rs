@@ -6,6 +6,8 @@
 //! its end before the gateway could refuse it.
 
 mod string;
+#[cfg(test)]
+mod tests;
 
 use redis::{Arg, Cmd, RedisWrite as _};
 use serde::de::IgnoredAny;
@@ -292,103 +294,6 @@ impl MalformedCommand {
             Self::Encoding => "ERR the request body must be JSON in UTF-8",
             Self::NoName => "ERR a command must begin with its name",
             Self::TooLong => "ERR a command may have at most 262144 arguments",
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    pub(super) fn texts(command: &Cmd) -> Vec<String> {
-        words(command).map(|word| String::from_utf8(word.to_vec()).unwrap()).collect()
-    }
-
-    pub(super) fn parsed(json: &str) -> Vec<String> {
-        texts(&parse(json, usize::MAX).unwrap().unwrap())
-    }
-
-    #[test]
-    fn every_kind_of_argument_arrives_as_it_was_written() {
-        let json = r#"["SET", "a\"b\né", "", "\"", 9007199254740993, 12345678901234567890123,
-                       -1.50, 1e21, true, false, null]"#;
-        let expected = [
-            "SET",
-            "a\"b\né",
-            "",
-            "\"",
-            "9007199254740993",
-            "12345678901234567890123",
-            "-1.50",
-            "1e21",
-            "true",
-            "false",
-            "null",
-        ];
-        assert_eq!(parsed(json), expected);
-    }
-
-    #[test]
-    fn a_malformed_command_is_refused_with_its_reason() {
-        for (json, problem) in [
-            ("{}", MalformedCommand::Array),
-            ("\"PING\"", MalformedCommand::Array),
-            ("[\"PING\"", MalformedCommand::Array),
-            ("[\"PING\"] x", MalformedCommand::Array),
-            ("", MalformedCommand::Array),
-            ("[]", MalformedCommand::NoName),
-            ("[\"\"]", MalformedCommand::NoName),
-            ("[\"SET\",[]]", MalformedCommand::Argument),
-            ("[\"SET\",{\"a\":1}]", MalformedCommand::Argument),
-            ("[\"SET\",\"\\ud800\"]", MalformedCommand::Argument),
-        ] {
-            assert_eq!(parse(json, 2).unwrap_err(), problem, "{json}");
-        }
-        for (json, number) in [("[]", Some(0)), ("[[1],[2]]", Some(2)), ("[[],[],{}]", None)] {
-            let list = parse_list(json, 2, usize::MAX).unwrap();
-            assert_eq!(list.map(|commands| commands.len()), number, "{json}");
-        }
-        for json in ["{}", "[[],[]", "[[]] x", "[[],]"] {
-            let refused = parse_list(json, 2, usize::MAX).unwrap_err();
-            assert_eq!(refused, MalformedCommand::ArrayOfArrays, "{json}");
-        }
-        for (json, problem) in [
-            ("[[1],0]", MalformedCommand::Array),
-            ("[[1],{\"a\":\"}\",\"b\":\"é\"}]", MalformedCommand::Array),
-            ("[[1],[]]", MalformedCommand::NoName),
-            ("[[1,[]],[]]", MalformedCommand::Argument),
-            ("[[],[1,[]]]", MalformedCommand::NoName),
-        ] {
-            assert_eq!(parse_list(json, 2, usize::MAX).unwrap_err(), problem, "{json}");
-        }
-    }
-
-    #[test]
-    fn a_command_has_no_more_words_than_its_client_may_send() {
-        let json = format!("[{}0]", "0,".repeat(99));
-        assert_eq!(words(&parse(&json, 100).unwrap().unwrap()).count(), 100);
-        assert!(parse(&json, 99).unwrap().is_none());
-        let list = parse_list(&format!("[[1],{json},[2]]"), 3, 99).unwrap().unwrap();
-        assert_eq!(list.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
-    }
-
-    /// The text after the elements that a client may send is no JSON, so it cannot have been read.
-    #[test]
-    fn nothing_is_read_behind_the_elements_that_a_client_may_send() {
-        assert!(parse("[0,0,0,\u{1}", 2).unwrap().is_none());
-        assert!(parse_list("[[],[],[],\u{1}", 2, usize::MAX).unwrap().is_none());
-    }
-
-    #[test]
-    fn nothing_is_read_behind_a_value_that_is_nested_too_deeply() {
-        for nested in ["[", "{"] {
-            let refused = parse(&format!("[{nested}\u{1}"), usize::MAX).unwrap_err();
-            assert_eq!(refused, MalformedCommand::Argument);
-            let refused = parse_list(&format!("[[1],[{nested}\u{1}"), 2, usize::MAX).unwrap_err();
-            assert_eq!(refused, MalformedCommand::Argument);
-            let refused =
-                parse_list(&format!("[{{\"a\":{nested}\u{1}"), 2, usize::MAX).unwrap_err();
-            assert_eq!(refused, MalformedCommand::Array);
         }
     }
 }
