@@ -22,7 +22,8 @@ declare abstract class Base extends Error {
   readonly status?: number;
   /**
    * The runtime's error, if it threw one; a `TimeoutError` if a request took longer than
-   * `requestTimeoutMs`.
+   * `requestTimeoutMs`. In Node, Deno and Bun the message ends with its reason, such as
+   * `ECONNREFUSED`.
    */
   readonly cause?: unknown;
 }
@@ -162,15 +163,35 @@ export class GatewayUnreachableError extends Base {
 export class GatewayTooSlowError extends Base {
   readonly code: "gateway-too-slow";
 }
-/** No response came to the request and to its cancellation, or to a release: a hold may exist. */
+/**
+ * Whether Redis has a hold of this call is unknown. The client has tried to find out: it sent each
+ * request several times, and no usable response came (`cause`, `status`).
+ *
+ * - From an acquisition: neither the requests nor their cancellation were confirmed. Redis may have
+ *   granted one, or may grant one that is still under way. There is no lease, and {@link Lock.run}
+ *   has not called its work.
+ * - From {@link Lease.release}: the hold may be released, or may last until its lease ends. The
+ *   lease is not renewed any more. {@link Lock.run} and `await using` do not report this case.
+ *
+ * Browsers and Workers do not tell a refused connection, an unknown host or a failed TLS handshake
+ * from a connection that broke after the request: there a wrong URL causes this error too.
+ *
+ * A hold that is left excludes other clients, and your own next attempt, for at most `freeInMs`.
+ * No client uses it, so no data is at risk. What to do: do not start the work (after a release,
+ * stop it); check the gateway; call `acquire` again, which waits for the end of such a hold like
+ * for that of any other client, or `release` again, which repeats the request. If the lock must be
+ * free sooner, {@link Lock.forceRelease} ends the hold of whichever client has it, but does not
+ * stop a request that is still under way.
+ */
 export class OutcomeUnknownError extends Base {
   readonly code: "outcome-unknown";
   /**
-   * The upper bound in milliseconds until no hold of this call exists and none can be granted any
-   * more: the time until Redis refuses the request, plus the lease. After a wait of 30 s it is up
-   * to two and a half minutes, after one without an end 12 minutes and more; if the client had not
-   * seen this Redis' clock before, ten minutes plus the lease. It is valid unless Redis' clock is
-   * set back.
+   * The upper bound in milliseconds, counted from the rejection: after that time no hold of this
+   * call exists, and none can be granted any more. It is the time until Redis refuses the requests
+   * of this call, plus the lease: up to two and a half minutes after a wait of 30 s, 12 minutes and
+   * more after a wait until aborted, and ten minutes plus the lease if the client had not seen this
+   * Redis' clock before. The hold usually ends much sooner. The bound is not valid if Redis' clock
+   * is set back.
    */
   readonly freeInMs: number;
 }

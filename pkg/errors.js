@@ -92,8 +92,8 @@ export const fail = (index, message, ...values) => new Failure(index, message, v
 export const invalidResponse = () =>
   fail(classes.indexOf(GatewayUnreachableError), "the gateway's response is not valid (HTTP 200)", 200);
 
-/** The codes of errors that the runtime's own error about a request may have caused. */
-const NETWORK_CODES = ["gateway-unreachable", "outcome-unknown", "not-executed"];
+/** The errors that the runtime's own error about a request may have caused. */
+const NETWORK_CLASSES = [GatewayUnreachableError, OutcomeUnknownError, NotExecutedError];
 
 /**
  * Converts a failure to an error that names its `subject`, `{ kind, name, host }`. Returns any
@@ -106,21 +106,33 @@ export function errorOf(failure, subject, entry, cause, caller) {
   const { index, message, values } = failure;
   const Class = classes[index];
   if (Class === InvalidOptionError) subject = {};
-  const error = new Class(message + describe(subject), ...values);
+  if (!NETWORK_CLASSES.includes(Class)) cause = undefined;
+  const error = new Class(message + describe(subject, reasonOf(cause)), ...values);
   const { kind, host } = subject;
   const name = subject.redactNames ? undefined : subject.name;
   if (name !== undefined) error[kind === "guard" ? "key" : "lock"] = name;
   if (host !== undefined) error.host = host;
-  if (cause && NETWORK_CODES.includes(error.code)) setCause(error, cause);
+  if (cause) setCause(error, cause);
   if (caller) error.stack = caller.stack.replace(/^.*/, String(error));
   else Error.captureStackTrace?.(error, entry);
   return error;
 }
 
-/** Returns the object and the host, for the end of a message. */
-function describe({ kind, name, host, redactNames }) {
+/**
+ * Returns the reason of a runtime's error about a request: the code of the system or of TLS in Node
+ * and Bun, the end of the message in Deno. Neither contains the address of the request.
+ */
+function reasonOf(cause) {
+  try {
+    const { code, message } = cause.cause ?? cause;
+    return /^[A-Z][A-Z\d_]+$/.test(code) ? code : /client error \(Connect\): (.+)/.exec(message)?.[1];
+  } catch {}
+}
+
+/** Returns the object, the host and the reason, for the end of a message. */
+function describe({ kind, name, host, redactNames }, reason) {
   const object = name === undefined || redactNames ? kind : `${kind} ${JSON.stringify(name)}`;
-  const parts = [object, host && `gateway ${host}`].filter(Boolean);
+  const parts = [object, host && `gateway ${host}`, reason].filter(Boolean);
   return parts.length ? ` (${parts.join(", ")})` : "";
 }
 

@@ -313,13 +313,30 @@ export function client(options) {
 const missing = (option, what) =>
   new InvalidOptionError(`\`${option}\` is undefined: expected ${what}; is its environment variable set?`, option, what);
 
-/** Rejects `http://` with advice on the option that allows it; the WebAssembly checks the rest. */
+/** A host, an IPv6 address in brackets included; then a port and a path, if any. */
+const ADDRESS = /^(https?):\/\/(\[[\da-fA-F:]+\]|[\w.-]+)(?::\d+)?(?:\/[^@?#]*)?$/;
+
+/**
+ * Whether a host is loopback, by the rule of `is_loopback` in address.rs. It reads the text itself:
+ * a URL parser accepts more spellings, such as `127.1`.
+ */
+function isLoopback(host) {
+  const [first, ...bytes] = host.split(".");
+  if (/^(\[::1\]|(.+\.)?localhost)$/i.test(host)) return true;
+  return first === "127" && bytes.length === 3 && bytes.every((byte) => /^\d{1,5}$/.test(byte) && byte < 256);
+}
+
+/**
+ * Rejects `http://` with advice on the option that allows it, and a host or port that the runtime's
+ * URL parser rejects; the WebAssembly checks the rest.
+ */
 function address(url, { allowHttp }) {
-  const { protocol, hostname } = URL.canParse?.(url) ? new URL(url) : {};
-  const isLocal = /^(.*\.)?localhost$|^127\.|^\[::1\]$/.test(hostname);
-  if (protocol === "http:" && !isLocal && allowHttp !== true) {
+  const text = url.trim();
+  const [, scheme, host] = ADDRESS.exec(text) ?? [];
+  if (scheme === "http" && !isLoopback(host) && allowHttp !== true) {
     throw invalid("url", "https://; for http:// in a private network set `allowHttp: true`, since the token travels in the clear");
   }
+  if (scheme && URL.canParse?.(text) === false) throw invalid("url", "an address with a host, and a port of 1 to 65535 if any");
   return url;
 }
 

@@ -2,12 +2,10 @@
 //! complete.
 //!
 //! ```no_run
-//! use edgelatch::Gateway;
 //! use edgelatch::blocking::Client;
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let gateway = Gateway::from_variables(|name| std::env::var(name).ok())?;
-//!     let client = Client::connect(gateway)?;
+//!     let client = Client::from_env()?;
 //!     let lock = client.lock("nightly-report")?;
 //!     lock.run(|lease| println!("token {}", lease.token().as_u64()))?;
 //!     Ok(())
@@ -66,6 +64,22 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
+    /// Creates a client, as [`connect`](Self::connect) does, of the gateway in the process's
+    /// environment: `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`, else `KV_REST_API_URL`
+    /// and `KV_REST_API_TOKEN` ([`Gateway::from_variables`]). It sends nothing.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](std::io::ErrorKind::InvalidInput) with an [`InvalidOption`] that names the
+    /// variable that is missing or invalid, or an error of [`connect`](Self::connect).
+    ///
+    /// # Panics
+    /// As [`connect`](Self::connect).
+    pub fn from_env() -> std::io::Result<Self> {
+        let gateway = Gateway::from_variables(|name| std::env::var(name).ok());
+        let invalid = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
+        Self::connect(gateway.map_err(invalid)?)
+    }
+
     /// Creates a client of this gateway. It sends nothing.
     ///
     /// # Errors

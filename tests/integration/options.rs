@@ -87,6 +87,27 @@ fn the_address_and_the_token_of_a_gateway_are_checked() {
     }
 }
 
+/// The JavaScript client passes the same list.
+#[test]
+fn an_address_without_tls_is_accepted_on_loopback_and_elsewhere_only_if_allowed() {
+    let list = include_str!("../runtimes/cases/addresses.mjs");
+    let (_, list) = list.split_once("= ").unwrap();
+    let list: Vec<(String, bool)> =
+        serde_json::from_str(list.trim_end().trim_end_matches(';')).unwrap();
+    assert!(list.len() > 20);
+    for (url, is_loopback) in list {
+        for text in [url.clone(), format!(" {url}\n")] {
+            Gateway::upstash_over_http(&text, "t").unwrap();
+            let gateway = Gateway::upstash(&text, "t");
+            assert_eq!(gateway.is_ok(), is_loopback, "{url}");
+            if let Err(error) = gateway {
+                named(&error, "url");
+                assert!(error.accepted().contains("upstash_over_http"), "{url}: {error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_time_for_a_request_is_checked() {
     for time in BAD_TIMES {

@@ -30,7 +30,7 @@ const env = { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token };
 const PROGRAMS = {
   "report.mjs": inRuntimes((output) => assert.match(output, /fencing token \d{16}\.\n$/)),
   "objects.mjs": inRuntimes((output) => {
-    assert.match(output, /one writer\nmany readers\none of two printers\n\d+\n$/);
+    assert.match(output, /one writer\none of two printers\n\d+\n$/);
   }),
   "worker.js": worker,
   "app/api/report/route.js": route,
@@ -88,7 +88,7 @@ async function worker({ t, folder, path }) {
   assert.deepEqual([answer.status, /^paid under token \d{16}$/.test(await answer.text())], [200, true]);
 }
 
-/** As Next.js calls it; the suite `bundlers` builds it with Next.js itself. */
+/** As Next.js calls it; the suite `bundlers` builds both routes with Next.js itself. */
 async function route({ path }) {
   Object.assign(process.env, env);
   const { POST } = await import(pathToFileURL(path));
@@ -108,6 +108,22 @@ async function page({ t, folder }) {
   await tab.waitForFunction(() => document.body.textContent.includes("token"));
   assert.match(await tab.textContent("body"), /You may edit \(token \d{16}\)\./);
 }
+
+test("pkg/README.md has a row for each option of connect, with its default", async () => {
+  const read = (file) => readFile(new URL(`../../pkg/${file}`, import.meta.url), "utf8");
+  const [page, code, types] = await Promise.all(["README.md", "options.js", "index.d.ts"].map(read));
+  const [, list] = /^const CLIENT = \[([^\]]+)\]/m.exec(code);
+  const options = ["url", "token", ...JSON.parse(`[${list}]`)];
+  const [, section] = page.split(/^## Connecting\n/m);
+  const rows = section.split("\n## ")[0].matchAll(/^\| `(\w+)` \| [^|]+ \| ([^|]+) \| [^|]+ \|$/gm);
+  const defaults = new Map([...rows].map(([, option, value]) => [option, value.replaceAll("`", "")]));
+  assert.deepEqual([...defaults.keys()].sort(), options.sort());
+  for (const [option, value] of defaults) {
+    const [, comment] = new RegExp(`\\/\\*\\*((?:(?!\\*\\/)[^])*)\\*\\/\\s+${option}\\??:`).exec(types);
+    const described = comment.replaceAll(/[\s*`]+/g, " ");
+    assert.ok(value === "required" || described.includes(`efault ${value.replaceAll('"', "")}`) || described.includes(`efault: ${value}`), option);
+  }
+});
 
 const SCOPED = "docs/scoped-tokens.md";
 describe(SCOPED, async () => {

@@ -31,6 +31,14 @@ const ENDINGS = {
   "the work of run is pending": "worked",
 };
 
+/** What the end of the message says of each address at which no gateway can be reached. */
+const REASONS = {
+  "a refused port": /, (ECONNREFUSED|tcp connect error: Connection refused.*)\)$/,
+  "an unknown host": /, (ENOTFOUND|EAI_\w+|dns error.*)\)$/,
+  "https to an http port": /, (ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|.*InvalidContentType.*)\)$/,
+  "a self-signed certificate": /, (DEPTH_ZERO_SELF_SIGNED_CERT|invalid peer certificate.*)\)$/,
+};
+
 /** Defines the tests; `env` has the gateway's address and token. */
 export function processes(env) {
   for (const [name, [program, args]] of Object.entries(RUNTIMES)) {
@@ -46,7 +54,7 @@ export function processes(env) {
 }
 
 function inRuntime(runtime, env, run) {
-  test("a gateway that cannot be reached: nothing is held, and host and cause are told at once", async (t) => {
+  test("a gateway that cannot be reached: nothing is held, and host, reason and cause are told at once", async (t) => {
     const targets = await openTargets(t);
     const results = await run("unreachable.mjs", { TARGETS: JSON.stringify(targets) });
     assert.deepEqual(Object.keys(results), Object.keys(targets));
@@ -54,6 +62,7 @@ function inRuntime(runtime, env, run) {
       for (const { name, host, message, cause, requests } of failures) {
         assert.deepEqual([name, host], ["GatewayUnreachableError", new URL(targets[what]).host], `${what}: ${message}`);
         assert.match(message, /could not be reached; nothing is held/, what);
+        assert.match(message, REASONS[what]);
         assert.ok(cause, `${what}: no cause`);
         assert.ok(requests > 0 && requests <= 6, `${what}: ${requests} requests`);
       }

@@ -266,7 +266,7 @@ impl Group {
     }
 
     /// Runs a random action of a Redisson client. Redisson's clients may take values from each
-    /// other, since their clocks differ and a late unlock ends the hold of the next owner (FM7).
+    /// other, since their clocks differ and a late unlock ends the hold of the next owner.
     /// They must take none from a client of this library.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();

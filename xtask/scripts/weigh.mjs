@@ -1,8 +1,8 @@
 /**
  * `node weigh.mjs <folder> <tarball> [--record]`: prints the size of each file of the installed
  * package, raw and compressed, then of the files that a runtime loads of each entry, and of the
- * tarball, with the change since the sizes were recorded. `--record` records them and writes
- * docs/environments.md.
+ * tarball, with the change since the sizes were recorded; then what starting each entry takes in
+ * Node. `--record` records all that and writes docs/environments.md.
  *
  * Environment: EDGELATCH_SMALL_STD, set if the module's standard library is built for size.
  */
@@ -12,6 +12,7 @@ import { join, posix, relative } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
 import { recorded, SIZES, writePages } from "./bench/pages.mjs";
+import { measureStarts } from "./starts.mjs";
 
 const [folder, tarball, flag] = process.argv.slice(2);
 
@@ -26,15 +27,13 @@ const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entr
 const none = () => ({ raw: 0, gzip: 0, brotli: 0 });
 const sum = (sizes) => sizes.reduce((total, size) => ({ raw: total.raw + size.raw, gzip: total.gzip + size.gzip, brotli: total.brotli + size.brotli }), none());
 
+const weigh = (bytes) => ({
+  raw: bytes.length,
+  gzip: gzipSync(bytes, { level: 9 }).length,
+  brotli: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length,
+});
 const files = {};
-for (const path of paths.sort()) {
-  const bytes = readFileSync(path);
-  files[relative(folder, path).replaceAll("\\", "/")] = {
-    raw: bytes.length,
-    gzip: gzipSync(bytes, { level: 9 }).length,
-    brotli: brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }).length,
-  };
-}
+for (const path of paths.sort()) files[relative(folder, path).replaceAll("\\", "/")] = weigh(readFileSync(path));
 
 /** Returns the files that an entry imports, itself included. */
 function imported(name, found = new Set()) {
@@ -53,6 +52,8 @@ const weighed = { ...files, "all files": sum(Object.values(files)) };
 for (const [entry, brought] of Object.entries(ENTRIES)) {
   weighed[`entry ${entry}`] = sum([...imported(entry), ...brought].map((name) => files[name]));
 }
+// For comparison: the module as other packages inline it.
+weighed["module as base64"] = weigh(Buffer.from(readFileSync(join(folder, MODULE)).toString("base64")));
 // npm compresses the tarball itself.
 weighed.tarball = { ...none(), gzip: statSync(tarball).size };
 
@@ -64,9 +65,13 @@ for (const [name, { raw, gzip, brotli }] of Object.entries(weighed)) {
   const change = gzip - (before[name]?.gzip ?? Number.NaN);
   line(name, raw, gzip, brotli, Number.isNaN(change) ? "new" : change === 0 ? "=" : change.toLocaleString("en", { signDisplay: "always", useGrouping: false }));
 }
+const starts = await measureStarts(folder);
+for (const [entry, { load, connect }] of Object.entries(starts.entries)) {
+  console.log(`${entry.padEnd(24)} loads in ${load} ms, first connect ${connect} ms (Node ${starts.node}, medians)`);
+}
 if (flag === "--record") {
   const sorted = Object.fromEntries(Object.entries(weighed).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const text = JSON.stringify({ sizes: sorted, standardLibraryForSize: Boolean(process.env.EDGELATCH_SMALL_STD) }, null, 2);
+  const text = JSON.stringify({ sizes: sorted, standardLibraryForSize: Boolean(process.env.EDGELATCH_SMALL_STD), starts }, null, 2);
   writeFileSync(new URL(`../../${SIZES}`, import.meta.url), `${text}\n`);
   writePages();
   console.log("Recorded.");

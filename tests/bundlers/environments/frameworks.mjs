@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
@@ -25,6 +25,12 @@ export async function GET() {
 }
 `;
 const route = (extra) => ROUTE.replace("USE", "../../../use.mjs").replace("EXTRA", `export const dynamic = "force-dynamic";\n${extra}`);
+
+/** The route of a README, as it stands there. */
+const documented = async (file) => {
+  const text = await readFile(new URL(`../../../${file}`, import.meta.url), "utf8");
+  return /^```js\n\/\/ app\/api\/report\/route\.js\n(.+?)^```$/ms.exec(text)[1];
+};
 
 const NEXT = {
   "package.json": JSON.stringify({ name: "user", private: true }),
@@ -47,6 +53,8 @@ export default function Page() {
 `,
   "app/api/node/route.js": route(""),
   "app/api/edge/route.js": route('export const runtime = "edge";'),
+  "app/api/readme/route.js": await documented("README.md"),
+  "app/api/readme-edge/route.js": `export const runtime = "edge";\n${await documented("pkg/README.md")}`,
 };
 
 const next = (bundler) => ({
@@ -63,9 +71,14 @@ const next = (bundler) => ({
     assert.ok(built.some((file) => file.endsWith(".wasm")), "a .wasm file for the edge route");
     const port = await freePort();
     const address = `http://127.0.0.1:${port}/`;
-    const server = await workshop.serve(process.execPath, [program, "start", "--port", String(port), "--hostname", "127.0.0.1"], folder, address);
+    const start = [program, "start", "--port", String(port), "--hostname", "127.0.0.1"];
+    const variables = { UPSTASH_REDIS_REST_URL: workshop.url, UPSTASH_REDIS_REST_TOKEN: workshop.token };
+    const server = await workshop.serve(process.execPath, start, folder, address, variables);
     try {
       for (const path of ["api/node", "api/edge"]) assert.match(await text(address + path), EXPECTED, path);
+      for (const path of ["api/readme", "api/readme-edge"]) {
+        assert.ok(Number.isSafeInteger(JSON.parse(await text(address + path, { method: "POST" })).token), path);
+      }
       await workshop.open(address);
     } finally {
       server.close();
@@ -132,8 +145,8 @@ async function viaWorkerd(workshop, folder, file) {
   }
 }
 
-async function text(address) {
-  const response = await fetch(address);
+async function text(address, init) {
+  const response = await fetch(address, init);
   const body = await response.text();
   assert.equal(response.status, 200, body);
   return body;

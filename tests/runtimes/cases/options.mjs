@@ -1,6 +1,7 @@
 /** Invalid input: the error names it and the accepted values, and nothing is sent. */
 
 import { ok, rejection, rejects, same, throws } from "../check.mjs";
+import { PLAIN_ADDRESSES } from "./addresses.mjs";
 
 const NOT_WHOLE = [-1, 0, 1.5, NaN, Infinity, -Infinity, 1e300, "1000", "", null, true, [], {}, 1000n, Symbol("x"), () => 1000];
 const NOT_TEXT = ["", null, 5, true, [], {}, Symbol("x"), new String("a"), () => "a"];
@@ -19,7 +20,8 @@ const BAD = {
   url: [
     undefined, ...NOT_TEXT, "example.com", "ftp://example.com", "https://", "https://user:pw@example.com", "https://example.com?x",
     "https://example.com/#x", "https://exa mple.com", "https://example.com:0", "https://example.com:65536", "http://example.com",
-    "https://example.com/../x", "//example.com", "https://\ud800.com", new URL("https://example.com"),
+    "https://example.com/../x", "//example.com", "https://\ud800.com", new URL("https://example.com"), "https://1.2.3.4.5",
+    "https://example.256", "http://127.0.0.09",
   ],
   token: [undefined, ...NOT_TEXT, " ", "two words", "line\nbreak", "\u00e9", "\0", "t".repeat(4097)],
   fetch: [null, 5, "fetch", {}, []],
@@ -87,6 +89,18 @@ export const options = {
     for (const option of ["url", "token", "fetch", "allowHttp", "keyLocking", "publish", "dialect", "wakeups", "requestTimeoutMs"]) {
       for (const value of BAD[option]) {
         explains(throws(() => world.edgelatch.connect({ ...good, [option]: value }), world.InvalidOptionError, { option }));
+      }
+    }
+  },
+
+  "an address without TLS is accepted on loopback, and elsewhere with allowHttp alone"(world) {
+    const { connect } = world.edgelatch;
+    for (const [url, isLoopback] of PLAIN_ADDRESSES) {
+      for (const text of [url, ` ${url}\n`]) {
+        // No runtime could send a request to `127.0.0.256`.
+        if (URL.canParse(url)) connect({ url: text, token: "t", allowHttp: true });
+        if (isLoopback) connect({ url: text, token: "t" });
+        else ok(throws(() => connect({ url: text, token: "t" }), world.InvalidOptionError, { option: "url" }).message.includes("allowHttp"), url);
       }
     }
   },

@@ -78,7 +78,7 @@ impl ReadWrite {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
             // The thread re-enters. It reads inside its write at most once: with two read entries,
-            // the unlock of one would shorten the write, a flaw of Redisson's (RW18).
+            // the unlock of one would shorten the write, a flaw of Redisson.
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
             (1.., _, 2..4) => self.unlock_java(index, Side::Read),

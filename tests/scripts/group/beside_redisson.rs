@@ -135,8 +135,7 @@ async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_th
 
 #[tokio::test]
 async fn java_s_late_unlock_does_not_take_our_value_away() {
-    // FM7, with edgelatch as the second client: H's lease has ended by Redis' clock, but not by its
-    // own.
+    // H's lease has ended by Redis' clock, but not by its own. The next owner is edgelatch.
     let redis = Redis::start().await;
     let java = Java { ahead: -32_000, ..Java::new(&redis, H) };
     assert_eq!(java.takes(&["A"], 30_000).await, None);

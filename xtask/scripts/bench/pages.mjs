@@ -31,6 +31,9 @@ const ROWS = {
   "entry workerd.js": "`workerd.js`, with the module",
   "entry edge-light.js": "`edge-light.js`, with the module",
   "entry slim.js": "`slim.js`, and the module that the program brings",
+  "wasm/edgelatch_bg.wasm": "of these: the module, as a file",
+  "wasm/inline.js": "of these: the module, as text",
+  "module as base64": "for comparison: the module as base64",
   tarball: "the tarball, as npm downloads it",
 };
 const SMALL = "Weighed as released: the module's standard library is built for size.";
@@ -99,22 +102,24 @@ export function bestInBold(name, cells) {
   return `| ${name} | ${cells.map((figure) => (figure <= least ? `**${short(figure)}**` : short(figure))).join(" | ")} |\n`;
 }
 
-/** Returns the table of sizes and the sentence about a start, for docs/environments.md. */
-function costs({ sizes, standardLibraryForSize }, results) {
+/** Returns the table of sizes and starts, for docs/environments.md. */
+function costs({ sizes, standardLibraryForSize, starts }, results) {
   const rows = Object.entries(ROWS).map(([key, label]) => {
     const { raw, gzip, brotli } = sizes[key];
-    return `| ${label} | ${[raw, gzip, brotli].map(kilobytes).join(" | ")} |\n`;
+    const { load, connect } = starts.entries[key.replace("entry ", "")] ?? {};
+    return `| ${label} | ${[raw, gzip, brotli].map(kilobytes).join(" | ")} | ${[load, connect].map(milliseconds).join(" | ")} |\n`;
   });
-  const is = (name) => machineOf(results, name);
-  const ms = (row) => short(cell(results, { table: "time", row, unit: "ms", column: "edgelatch" }));
+  const first = short(cell(results, { table: "time", row: "import until the first lock is held", unit: "ms", column: "edgelatch" }));
   return (
-    "| a runtime loads | raw, kB | gzip -9, kB | brotli, kB |\n|---|---:|---:|---:|\n" +
+    "| a runtime loads | raw, kB | gzip -9, kB | brotli, kB | import or require, ms | first `connect`, ms |\n|---|---:|---:|---:|---:|---:|\n" +
     `${rows.join("")}\n${standardLibraryForSize ? SMALL : PLAIN}\n\n` +
-    `In Node ${is("Node")} on ${is("CPU")} (${is("cores")} cores), import and the first \`connect()\` take ` +
-    `${ms("import until a call can be made")} ms, and until the first lock is held ${ms("import until the first lock is held")} ms pass\n` +
-    "(`cargo xtask bench`).\n"
+    `The times are medians of processes of Node ${starts.node} on ${starts.cpu} (${starts.cores} cores). \`slim.js\` is given the module as bytes. Workers and edge\n` +
+    `functions import a module that their platform has compiled. From import until the first lock is held, ${first} ms pass (\`cargo xtask bench\`).\n`
   );
 }
+
+/** Formats milliseconds as `12.3`, or a dash for no time. */
+const milliseconds = (time) => (time === undefined ? "–" : time.toFixed(1));
 
 /** Formats kilobytes as `12.3`, or a dash for no size. */
 export const kilobytes = (bytes) => (bytes === 0 ? "–" : (bytes / 1_000).toFixed(1));

@@ -46,7 +46,7 @@ if busy>0 then
   return out(0,tostring(busy),cap_to_group(ms))
 end
 -- Fields of earlier owners beside a value are removed: a late unlock of Redisson's that found one
--- would take our field away (FM7). In a group that is too large to read, only those of the last
+-- would take our field away. In a group that is too large to read, only those of the last
 -- owner are removed.
 local size=call('HLEN',group)
 if size<=1024 then
