@@ -112,7 +112,7 @@ async fn losing_one_member_loses_all() {
     let (here, there) = (near.client(), far.client());
     let members = [here.lock("a").unwrap(), there.lock("b").unwrap()];
     let lease = here.multi_lock(members).unwrap().acquire().await.unwrap();
-    far.redis.ask::<u64>(&["DEL", "b"]).await;
+    far.redis.query::<u64>(&["DEL", "b"]).await;
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, edgelatch::error::LossReason::Gone);
     assert_eq!(lease.release().await, Ok(Released::WasLost));

@@ -33,7 +33,7 @@ fn java(both: &Both, thread: &str) -> Object {
 }
 
 async fn queue(both: &Both) -> Vec<String> {
-    both.env.redis.ask(&["LRANGE", QUEUE, "0", "-1"]).await
+    both.env.redis.query(&["LRANGE", QUEUE, "0", "-1"]).await
 }
 
 async fn so_many_wait(both: &Both, count: usize) {
@@ -212,7 +212,7 @@ async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
     let both = Both::start().await;
     let late = java(&both, "late");
     late.call("lock", json!([ms(400)])).value::<()>().await;
-    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.query::<u64>(&["EXISTS", NAME]).await == 0).await;
     late.get::<()>("unlock").await;
     let lease = both.ours::<Fair>().acquire().await.unwrap();
     assert!(late.call("unlock", json!([])).thrown().await.is_not_the_holder());

@@ -221,7 +221,7 @@ async fn expired_permits_that_overflow_java_s_script_are_removed_by_ours() {
     let (ours, java) = made(&both, 1).await;
     let dead = "for i=1,10000 do redis.call('ZADD',KEYS[1],i,string.format('%016d',i)) end";
     let timeouts = format!("{{{NAME}}}:timeout");
-    both.env.redis.ask::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
+    both.env.redis.query::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
     let thrown = java.call("availablePermits", json!([])).thrown().await;
     assert!(thrown.message.contains("too many results to unpack"), "{thrown:?}");
     let lease = ours.permits(1000).unwrap().acquire().await.unwrap();

@@ -157,7 +157,7 @@ async fn an_expired_permit_of_ours_becomes_java_s_at_our_next_call() {
 
 /// Redis' clock, in milliseconds.
 async fn redis_ms(both: &Both) -> u128 {
-    let [seconds, micros] = both.env.redis.ask::<[u128; 2]>(&["TIME"]).await;
+    let [seconds, micros] = both.env.redis.query::<[u128; 2]>(&["TIME"]).await;
     seconds * 1_000 + micros / 1_000
 }
 
@@ -197,7 +197,7 @@ async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
         assert!(both.pttl().await > 500_000);
         java.call(change, arguments).value::<Value>().await;
         assert_eq!(both.pttl().await, -1);
-        both.env.redis.ask::<u64>(&["DEL", NAME]).await;
+        both.env.redis.query::<u64>(&["DEL", NAME]).await;
     }
 }
 

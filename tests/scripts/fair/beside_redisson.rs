@@ -50,13 +50,13 @@ impl Bench {
 
     async fn queue(&self) -> Vec<String> {
         let key = self.lock.key("redisson_lock_queue");
-        self.redis.ask(&["LRANGE", &key, "0", "-1"]).await
+        self.redis.query(&["LRANGE", &key, "0", "-1"]).await
     }
 
     /// How far a score is ahead, in seconds, rounded to tens: the test itself may take a while.
     async fn ahead(&self, field: &str) -> i64 {
         let key = self.lock.key("redisson_lock_timeout");
-        let score: f64 = self.redis.ask(&["ZSCORE", &key, field]).await;
+        let score: f64 = self.redis.query(&["ZSCORE", &key, field]).await;
         #[expect(clippy::cast_possible_truncation, reason = "scores are whole")]
         let left = score as i64 - self.now().await;
         (left + 5_000).div_euclid(10_000) * 10

@@ -75,7 +75,7 @@ impl Bench {
             }
         };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match self.redis.ask(&words).await {
+        match self.redis.query(&words).await {
             Raw::Nil => Value::Null,
             Raw::Int(number) => json!(number),
             _ => Value::Null,

@@ -21,7 +21,7 @@ enum Before {
 
 /// Brings the group into a state; returns the token of owner 1's hold, or 1.
 async fn prepare(redis: &Redis, before: Before) -> u64 {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let holder = match before {
         Before::Nothing => return 1,
         Before::HeldByJava => {
@@ -145,7 +145,7 @@ async fn nothing_of_an_owner_of_values_comes_back_after_its_release() {
 async fn one_owner_is_granted_once_even_if_java_had_the_values_in_between() {
     let redis = Redis::start().await;
     prepare(&redis, Before::Held).await;
-    redis.ask::<u64>(&["DEL", GROUP]).await;
+    redis.query::<u64>(&["DEL", GROUP]).await;
     let again = values(&["A", "B"]).acquire(request(13), UNBOUND, &owner(1), lease(60_000), false);
     assert_eq!(redis.run(&again).await.code, Code::Lost);
     let java = Java::new(&redis, H);
