@@ -10,7 +10,7 @@ use edgelatch::error::AcquireError;
 use test_support::test_env::TestEnv;
 
 #[tokio::test]
-async fn a_free_lock_costs_one_request_to_take_and_one_to_release() {
+async fn a_free_lock_costs_one_request_to_acquire_and_one_to_release() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();

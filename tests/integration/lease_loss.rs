@@ -88,7 +88,7 @@ async fn a_holder_from_before_a_jump_of_redis_clock_is_fenced_and_notified() {
 
 /// S27.
 #[tokio::test]
-async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_goes_on() {
+async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_continues() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();

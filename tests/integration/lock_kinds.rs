@@ -85,7 +85,7 @@ async fn kinds_of_one_name_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn an_owner_takes_a_non_reentrant_lock_once() {
+async fn an_owner_acquires_a_non_reentrant_lock_once() {
     let env = TestEnv::new().await;
     let owner = env.client().owner();
     let lock = owner.non_reentrant_lock("job").unwrap();
@@ -103,7 +103,7 @@ async fn an_owner_takes_a_non_reentrant_lock_once() {
 
 /// S95.
 #[tokio::test]
-async fn a_fenced_lock_s_token_stays_and_goes_on_from_java_s() {
+async fn a_fenced_lock_s_token_stays_and_continues_java_s() {
     let env = TestEnv::new().await;
     let key = "redisson_lock_token:{job}";
     let lock = env.client().fenced_lock("job").unwrap();

@@ -21,7 +21,7 @@ fn locks(client: &NativeClient, names: &[&str]) -> Vec<NativeLock> {
 }
 
 #[tokio::test]
-async fn locks_of_one_gateway_are_taken_and_released_in_one_request_each() {
+async fn locks_of_one_gateway_are_acquired_and_released_in_one_request_each() {
     let env = TestEnv::new().await;
     let client = env.client();
     let all = client.multi_lock(locks(&client, &["b", "a", "c", "a"])).unwrap();
@@ -41,7 +41,7 @@ async fn locks_of_one_gateway_are_taken_and_released_in_one_request_each() {
 }
 
 #[tokio::test]
-async fn if_one_is_held_none_is_taken() {
+async fn if_one_is_held_none_is_acquired() {
     let env = TestEnv::new().await;
     let client = env.client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();

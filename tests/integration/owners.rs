@@ -100,7 +100,7 @@ async fn a_wait_for_the_own_owner_can_end_as_busy_or_cancelled() {
 }
 
 #[tokio::test]
-async fn an_acquisition_that_is_dropped_gives_its_turn_back() {
+async fn a_dropped_acquisition_does_not_block_the_next_one_of_its_owner() {
     let env = TestEnv::with(|_| Fault::not_executed(FaultResponse::Silence)).await;
     let owner = env.client().owner();
     let lock = owner.lock("job").unwrap();

@@ -46,7 +46,7 @@ async fn readers_share_and_a_writer_is_alone() {
 
 /// S91.
 #[tokio::test]
-async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
+async fn an_owner_that_writes_may_read_and_keep_the_read() {
     let env = TestEnv::new().await;
     let owner = shelf(&env.client().owner());
     let other = shelf(&env.client());

@@ -33,7 +33,7 @@ async fn run(program: &str, env: &TestEnv) -> Output {
 }
 
 #[tokio::test]
-async fn the_program_takes_the_lock_and_prints_its_token() {
+async fn the_program_acquires_the_lock_and_prints_its_token() {
     let env = TestEnv::new().await;
     let output = run(env!("CARGO_BIN_EXE_readme"), &env).await;
     assert!(output.status.success(), "{output:?}");

@@ -216,7 +216,7 @@ async fn a_node_whose_clock_is_more_than_a_minute_ahead_is_outvoted() {
 
 /// S62: T6: Counters would start over on the node that has lost its data. Tokens are times.
 #[tokio::test]
-async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
+async fn no_token_is_granted_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
     let mut nodes = Nodes::new().await;
     let mut last = None;
     for (without, crashes) in [(2, 1), (0, 2), (1, 0), (2, 1), (0, 1), (0, 2)] {

@@ -208,7 +208,7 @@ async fn a_dead_waiter_of_java_does_not_block_our_waiters() {
 /// Redisson's unlock of an expired hold succeeds while no client holds the lock. An edgelatch
 /// holder is not disturbed.
 #[tokio::test]
-async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
+async fn java_releases_an_expired_permit_without_effect_on_our_waiters() {
     let both = Both::start().await;
     let late = java(&both, "late");
     late.call("lock", json!([ms(400)])).value::<()>().await;

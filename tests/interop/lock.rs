@@ -73,7 +73,7 @@ async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
 /// A spin lock's release publishes nothing: Redisson's own waiters then sleep until the lease ends,
 /// here a day later.
 #[tokio::test]
-async fn a_spin_lock_that_java_gives_back_without_a_word_comes_to_us() {
+async fn a_spin_lock_that_java_releases_without_a_message_becomes_ours() {
     let both = Both::start().await;
     let spin = both.object("a", "spinLock");
     spin.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -108,7 +108,7 @@ async fn each_of_several_waiting_java_services_is_served() {
 /// Redisson's weak point 9: it treats -1 as a token of its own if the lock has no expiry.
 /// edgelatch's locks always have one, even with the longest lease.
 #[tokio::test]
-async fn java_does_not_take_our_longest_lease_for_a_grant() {
+async fn java_does_not_interpret_our_longest_lease_as_a_grant() {
     let both = Both::start().await;
     let ours = both.ours::<Fenced>();
     let lease = ours.acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();
@@ -161,7 +161,7 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
 /// Redisson's weak point 25: data of another kind under the lock's name. Both sides refuse, and
 /// neither changes it.
 #[tokio::test]
-async fn data_of_the_name_of_a_lock_stays_as_it_is() {
+async fn data_under_the_name_of_a_lock_stays_unchanged() {
     let both = Both::start().await;
     both.env.redis.query::<String>(&["SET", NAME, "data"]).await;
     let refused = both.ours::<Plain>().acquire().await.unwrap_err();
@@ -175,7 +175,7 @@ async fn data_of_the_name_of_a_lock_stays_as_it_is() {
 /// Redisson's weak point 3: a Java thread is not notified that its lock was lost before it unlocks.
 /// edgelatch's holder is.
 #[tokio::test]
-async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
+async fn java_works_on_after_a_loss_and_releases_nothing_of_ours() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     let java = both.java::<Plain>("a");
     java.get::<()>("lock").await;

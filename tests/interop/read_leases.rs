@@ -144,7 +144,7 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
 /// So edgelatch trusts its reads for no longer than `peer_watchdog`, unless no Java client is
 /// expected to renew, as here.
 #[tokio::test]
-async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
+async fn a_java_reader_that_renews_and_dies_ends_a_longer_read() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     // The client's time stands still, so that nothing but Java's renewal ends its hold.
     let (client, _host) = both.env.virtual_client();

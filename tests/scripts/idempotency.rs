@@ -76,7 +76,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
 
 /// S4.
 #[tokio::test]
-async fn a_request_that_comes_twice_is_done_once() {
+async fn a_repeated_request_is_executed_once() {
     let mut redis = Redis::start().await;
     for (name, before, make) in cases(&redis).await {
         let call = make(prepare(&redis, &before).await);

@@ -61,7 +61,7 @@ async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls,
 /// H2 of an attack on the gateway: groups grew without a limit, and calls that read them blocked
 /// Redis for seconds.
 #[tokio::test]
-async fn a_group_that_is_full_takes_no_more_values() {
+async fn a_full_group_accepts_no_more_values() {
     let redis = Redis::start().await;
     let (ours, others) = (values(NAME, &["A", "B"]), values(NAME, &["C"]));
     let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
@@ -181,7 +181,7 @@ async fn dead_readers_of_redisson_s_are_left_to_redisson() {
 }
 
 #[tokio::test]
-async fn a_semaphore_with_too_many_holds_gives_no_more() {
+async fn a_semaphore_with_too_many_holds_grants_no_more() {
     let redis = Redis::start().await;
     redis.query::<String>(&["SET", NAME, "50000"]).await;
     let calls = held(&semaphore_that_publishes(NAME, 1, Publish::Plain));

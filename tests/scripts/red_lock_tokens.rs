@@ -138,7 +138,7 @@ async fn a_raise_stores_a_larger_token_and_keeps_all_ends() {
 }
 
 #[tokio::test]
-async fn a_raise_that_comes_late_changes_nothing_where_more_is_stored() {
+async fn a_late_raise_changes_nothing_where_a_larger_token_is_stored() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
     let granted = pair.call(&acquire(node(), None), "acquire").await;
@@ -183,7 +183,7 @@ async fn a_token_from_the_future_is_not_stored() {
 
 /// Redis' clock was set back: tokens continue above the last one.
 #[tokio::test]
-async fn a_token_that_is_ahead_already_goes_on_and_may_be_stored_again() {
+async fn a_token_that_is_ahead_already_rises_and_may_be_stored_again() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
     let ahead = (redis.now_ms().await + 3_600_000) * 1000;

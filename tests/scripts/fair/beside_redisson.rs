@@ -110,7 +110,7 @@ async fn a_queue_of_both_is_served_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn an_asynchronous_waiter_of_redisson_that_gives_up_evicts_none_of_ours() {
+async fn an_asynchronous_waiter_of_redisson_that_leaves_evicts_none_of_ours() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 5_000).await;

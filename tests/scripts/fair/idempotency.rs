@@ -104,7 +104,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
 
 /// S4.
 #[tokio::test]
-async fn a_request_that_comes_twice_is_done_once() {
+async fn a_repeated_request_is_executed_once() {
     let mut redis = Redis::start().await;
     for name in ["job", "x{a}b", "é/?# \""] {
         let lock = Fair::new(name);

@@ -34,7 +34,7 @@ async fn a_grant_leaves_what_redisson_would_and_its_lease_is_longer_there_by_the
 }
 
 #[tokio::test]
-async fn each_side_is_refused_what_the_other_holds_and_takes_what_is_beside_it() {
+async fn each_side_is_refused_the_values_of_the_other_and_acquires_those_beside_them() {
     let mut redis = Redis::start().await;
     let take = values(&["A", "B"]).acquire(request(1), UNBOUND, &owner(1), lease(60_000), false);
     let grant: u64 = redis.run(&take).await.value.parse().unwrap();
@@ -90,7 +90,7 @@ async fn java_s_hold_counts_are_read_and_what_it_holds_for_too_long_ends_with_th
 /// Redisson does not extend a group in its last millisecond, and believes that it holds values that
 /// are gone in the next one.
 #[tokio::test]
-async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
+async fn java_keeps_a_group_that_it_acquires_as_our_hold_ends() {
     let redis = Redis::start().await;
     let calls = values_of(GROUP, &["A"], 100, Publish::Plain);
     for (renewed, ahead) in [(false, 0), (true, 0), (false, -100), (true, 100)] {
@@ -110,7 +110,7 @@ async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
 }
 
 #[tokio::test]
-async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_think_otherwise() {
+async fn an_expired_value_is_granted_only_when_it_has_expired_by_any_clock_of_java_s() {
     let redis = Redis::start().await;
     // The hold has ended by Redis' clock for this long; Java's clock may be behind by the pad.
     for (passed, code) in [(500, Code::No), (1_500, Code::Done)] {
@@ -134,7 +134,7 @@ async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_th
 }
 
 #[tokio::test]
-async fn java_s_late_unlock_does_not_take_our_value_away() {
+async fn java_s_late_unlock_does_not_release_our_value() {
     // FM7, with edgelatch as the second client: H's lease has ended by Redis' clock, but not by its
     // own.
     let redis = Redis::start().await;

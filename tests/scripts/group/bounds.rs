@@ -121,7 +121,7 @@ async fn full() -> (Redis, u64) {
 }
 
 #[tokio::test]
-async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
+async fn with_full_memory_no_value_is_acquired_and_nothing_is_written() {
     let (redis, _) = full().await;
     // There is an entry to sweep too: a deletion before the write must not make a full Redis accept
     // it.

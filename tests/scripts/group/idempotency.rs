@@ -91,7 +91,7 @@ fn without_ends(content: Content) -> Content {
 
 /// S4.
 #[tokio::test]
-async fn a_request_about_values_that_comes_twice_is_done_once() {
+async fn a_repeated_request_about_values_is_executed_once() {
     let mut redis = Redis::start().await;
     for (before, make) in cases(&redis).await {
         let call = make(prepare(&redis, before).await);
@@ -157,7 +157,7 @@ async fn one_owner_is_granted_once_even_if_java_had_the_values_in_between() {
 }
 
 #[tokio::test]
-async fn a_forced_end_of_values_that_comes_again_does_not_throw_out_the_next_holder() {
+async fn a_repeated_forced_end_of_values_does_not_end_the_next_hold() {
     let redis = Redis::start().await;
     prepare(&redis, Before::Held).await;
     let within = bound(redis.now_ms().await + 60_000, 90_000);

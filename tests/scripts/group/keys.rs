@@ -110,7 +110,7 @@ async fn groups_of_all_names_keep_to_themselves() {
 }
 
 #[tokio::test]
-async fn the_largest_set_is_taken_and_given_back_whole() {
+async fn the_largest_set_is_acquired_and_released_whole() {
     let redis = Redis::start().await;
     let names: Vec<String> = (0..1_000).map(|number| format!("value {number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -69,7 +69,7 @@ async fn an_equal_token_of_another_lease_is_refused_with_its_own_reason() {
 }
 
 #[tokio::test]
-async fn a_write_that_comes_twice_is_done_once_and_one_that_was_overtaken_never() {
+async fn a_repeated_write_is_executed_once_and_a_superseded_one_never() {
     let redis = Redis::start().await;
     let (first, second) = (write((7, 1, 1), &set("1")), write((7, 1, 2), &set("2")));
     assert_eq!(run(&redis, &first).await.0, Code::Done);

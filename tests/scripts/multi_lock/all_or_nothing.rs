@@ -23,7 +23,7 @@ async fn stored(redis: &Redis) -> Vec<(String, Content)> {
 }
 
 #[tokio::test]
-async fn each_member_is_held_as_if_it_had_been_taken_alone() {
+async fn each_member_is_held_as_if_it_had_been_acquired_alone() {
     let redis = Redis::start().await;
     let grant = taken(&redis).await;
     for name in ABC {

@@ -114,7 +114,7 @@ async fn our_release_leaves_java_s_hold_and_only_that() {
 }
 
 #[tokio::test]
-async fn our_last_live_reader_takes_java_s_dead_ones_along() {
+async fn our_last_live_reader_removes_java_s_dead_ones() {
     let mut redis = Redis::start().await;
     takes(&redis, &reads(JOB), 1, 30_000).await;
     java(&redis, HOLDER).reads(10_000).await;

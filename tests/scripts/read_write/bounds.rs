@@ -208,7 +208,7 @@ async fn with_full_memory_calls_that_end_or_prolong_a_hold_succeed() {
 }
 
 #[tokio::test]
-async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give_it() {
+async fn with_full_memory_a_read_gets_its_new_token_after_the_release() {
     for repeats in [false, true] {
         let (redis, grant) = full().await;
         let unnamed = writes(JOB).release(request(3), UNBOUND, &owner(1));

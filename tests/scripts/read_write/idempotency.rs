@@ -113,7 +113,7 @@ async fn requests(redis: &Redis) -> Vec<(&'static str, Make)> {
 
 /// S4.
 #[tokio::test]
-async fn a_request_about_either_side_that_comes_twice_is_done_once() {
+async fn a_repeated_request_about_either_side_is_executed_once() {
     let mut redis = Redis::start().await;
     for (name, make) in requests(&redis).await {
         for before in ALL {
@@ -178,7 +178,7 @@ async fn nothing_of_an_owner_comes_back_on_either_side_after_its_end() {
 
 /// S13.
 #[tokio::test]
-async fn a_release_whose_copy_comes_after_the_next_grant_ends_nothing() {
+async fn a_copy_of_a_release_after_the_next_grant_ends_nothing() {
     let redis = Redis::start().await;
     for side in [reads(JOB), writes(JOB)] {
         redis.query::<String>(&["FLUSHALL"]).await;

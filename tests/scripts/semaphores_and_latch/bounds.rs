@@ -103,7 +103,7 @@ async fn the_holds_end_with_their_semaphore() {
 
 /// S65.
 #[tokio::test]
-async fn a_hold_outlives_its_latch_and_is_given_back_once() {
+async fn a_hold_outlives_its_latch_and_is_released_once() {
     let redis = redis_with_permits().await;
     let within = bound(redis.now_ms().await + 60_000, 1_000);
     for (target, key) in targets().into_iter().zip(["sem", "perm"]) {

@@ -55,7 +55,7 @@ async fn a_hold_is_prolonged_although_memory_is_full() {
 
 /// S66.
 #[tokio::test]
-async fn permits_are_given_back_although_memory_is_full() {
+async fn permits_are_released_although_memory_is_full() {
     let (mut redis, targets) = full().await;
     redis.published().await;
     for ((target, _), (key, given)) in targets.iter().zip([("sem", "1"), ("perm", "2")]) {
