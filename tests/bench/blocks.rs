@@ -241,7 +241,7 @@ impl MeasuredGateway {
         Self { address, process: variable("PROCESS"), credentials }
     }
 
-    /// The gateway's processor time for the longest request of this shape: what it is, and
+    /// The gateway's processor time for the longest request of this shape: its description, and
     /// milliseconds. The least of some rounds.
     fn processor_time(&self, shape: &Shape, rounds: usize) -> serde_json::Value {
         let request = shape.request(shape.size);

@@ -74,7 +74,7 @@ const KINDS = [
 
 for (const kind of KINDS) {
   for (const visitor of VISITORS.slice(0, 2)) {
-    test(`${kind.label}: what is drawn keeps the promise (${visitor.name})`, async () => {
+    test(`${kind.label}: the drawing keeps the promise (${visitor.name})`, async () => {
       const visit = await open(visitor);
       await show(visit.page, kind, visitor.name);
       await visit.end();

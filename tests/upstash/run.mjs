@@ -157,8 +157,8 @@ describe("plain requests", () => {
     assert.deepEqual([...Buffer.from(encoded, "base64")], [...bytes]);
     const raw = await send(`/get/${key}`, { headers: { "upstash-response-format": "resp2" } });
     assert.equal(raw.headers.get("content-type"), "application/octet-stream");
-    const told = Buffer.from(await raw.arrayBuffer());
-    assert.deepEqual(told, Buffer.concat([Buffer.from("$256\r\n"), bytes, Buffer.from("\r\n")]));
+    const body = Buffer.from(await raw.arrayBuffer());
+    assert.deepEqual(body, Buffer.concat([Buffer.from("$256\r\n"), bytes, Buffer.from("\r\n")]));
   });
 
   test("a value of 1.1 MB is stored and read", async () => {
@@ -223,22 +223,22 @@ describe("scripts", () => {
 describe("messages", () => {
   test("a subscriber hears what is published, and nothing after it has left", async () => {
     const subscription = redis.subscribe(key);
-    const heard = [];
+    const received = [];
     const subscribed = new Promise((resolve) => subscription.on("subscribe", resolve));
     const messages = new Promise((resolve) => {
-      subscription.on("message", (message) => heard.push(message) === 3 && resolve());
+      subscription.on("message", (message) => received.push(message) === 3 && resolve());
     });
     await subscribed;
     for (const message of ["text", { of: ["json"] }, "with,commas,in it"]) assert.equal(await redis.publish(key, message), 1);
     await messages;
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       { channel: key, message: "text" },
       { channel: key, message: { of: ["json"] } },
       { channel: key, message: "with,commas,in it" },
     ]);
     await subscription.unsubscribe();
     while ((await redis.publish(key, "late")) > 0);
-    assert.equal(heard.filter(({ message }) => message !== "late").length, 3);
+    assert.equal(received.filter(({ message }) => message !== "late").length, 3);
   });
 });
 

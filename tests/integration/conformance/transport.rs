@@ -10,7 +10,7 @@ use edgelatch::error::FailureKind;
 use edgelatch::transport::{ByteStream as _, Request, Response, Transport};
 use serde_json::Value;
 
-/// Where the checks run, and what the runtime adds to requests.
+/// The servers of the checks, and the headers that the runtime adds to requests.
 pub(crate) struct Surroundings<'a> {
     /// The address of the peer.
     pub(crate) peer: &'a str,

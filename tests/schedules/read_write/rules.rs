@@ -98,7 +98,7 @@ fn a_reader_without_a_parent_does_not_come_in() {
 
 #[test]
 fn a_want_that_outlives_its_writer_keeps_readers_out_needlessly() {
-    assert_rule_needed(rules::WANT_ENDS, &["has ended and something of it is there"]);
+    assert_rule_needed(rules::WANT_ENDS, &["has ended and has a record"]);
 }
 
 #[test]

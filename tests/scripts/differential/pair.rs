@@ -1,5 +1,5 @@
 //! A real Redis and the model of the scripts that execute the same calls. Compares their replies,
-//! everything they store, and what they publish.
+//! everything they store, and their messages.
 
 use std::collections::BTreeMap;
 use std::mem;

@@ -1,4 +1,4 @@
-//! `tests/vectors/fair.json`: what the re-implementations of Redisson's scripts leave in Redis,
+//! `tests/vectors/fair.json`: the keys that the re-implementations of Redisson's scripts leave,
 //! byte for byte.
 
 use std::collections::BTreeMap;
