@@ -1,4 +1,4 @@
-//! The scripts on a real Redis: their replies, and what they store.
+//! The scripts on a real Redis: their replies, and the keys that they store.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sooner_deadline_is_taken_clock_by_clock() {
+    fn the_earlier_deadline_is_chosen_for_each_clock() {
         assert_eq!(at(1, 9).sooner(at(2, 8)), at(1, 8));
     }
 }

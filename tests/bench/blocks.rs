@@ -122,10 +122,10 @@ impl Calls {
 
 /// Runs a call; returns the milliseconds that Redis took for it, and the texts of its reply.
 async fn time(redis: &Redis, call: &EditableCall) -> (f64, Vec<String>) {
-    redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+    redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
     // An error is a refusal, which takes time too.
     let reply: redis::RedisResult<Vec<String>> = redis.send(call.command()).await;
-    let statistics: String = redis.ask(&["INFO", "commandstats"]).await;
+    let statistics: String = redis.query(&["INFO", "commandstats"]).await;
     let line = statistics.lines().find_map(|line| line.strip_prefix("cmdstat_eval:")).unwrap();
     let micros = line.split(',').find_map(|field| field.strip_prefix("usec=")).unwrap();
     (micros.parse::<f64>().unwrap() / 1e3, reply.unwrap_or_default())
@@ -135,15 +135,15 @@ async fn time(redis: &Redis, call: &EditableCall) -> (f64, Vec<String>) {
 /// runs, each on an object of its own; the least of some rounds.
 async fn portion((call, world): &(EditableCall, World), rounds: usize) -> f64 {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SCRIPT", "LOAD", &call.source]).await;
+    redis.query::<String>(&["SCRIPT", "LOAD", &call.source]).await;
     let mut waits = Vec::new();
     for _ in 0..rounds {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         world.fill(&redis).await;
-        let originals: Vec<String> = redis.ask(&["KEYS", "*"]).await;
+        let originals: Vec<String> = redis.query(&["KEYS", "*"]).await;
         for number in 0..PIPELINE {
             for key in &originals {
-                redis.ask::<Value>(&["COPY", key, &renamed(key, number)]).await;
+                redis.query::<Value>(&["COPY", key, &renamed(key, number)]).await;
             }
         }
         let call = if call.args[1].is_empty() {
@@ -241,7 +241,7 @@ impl MeasuredGateway {
         Self { address, process: variable("PROCESS"), credentials }
     }
 
-    /// The gateway's processor time for the longest request of this shape: what it is, and
+    /// The gateway's processor time for the longest request of this shape: its description, and
     /// milliseconds. The least of some rounds.
     fn processor_time(&self, shape: &Shape, rounds: usize) -> serde_json::Value {
         let request = shape.request(shape.size);

@@ -9,11 +9,11 @@ export function overHttp({ url, token }) {
   const { fetch } = globalThis;
   let requests = 0;
   let open = 0;
-  let heard = () => {};
+  let record = () => {};
   globalThis.fetch = async (input, init) => {
     requests += 1;
     open += 1;
-    heard(input, init);
+    record(input, init);
     try {
       return await fetch(input, init);
     } finally {
@@ -35,9 +35,9 @@ export function overHttp({ url, token }) {
     async recorded(work) {
       const sent = [];
       // A signal belongs to the request that it was made for.
-      heard = (input, { signal, ...init } = {}) => sent.push([input, init]);
+      record = (input, { signal, ...init } = {}) => sent.push([input, init]);
       await work();
-      heard = () => {};
+      record = () => {};
       return async () => {
         for (const request of sent) await send(request);
       };
@@ -50,7 +50,7 @@ export function overTcp({ redis }, Redis) {
   const { sendCommand } = Redis.prototype;
   let requests = 0;
   let open = 0;
-  let heard = () => {};
+  let record = () => {};
   const over = () => (open -= 1);
   class Counted extends Redis {
     sendCommand(command, stream) {
@@ -58,7 +58,7 @@ export function overTcp({ redis }, Redis) {
         requests += 1;
         open += 1;
         command.promise.then(over, over);
-        heard(command);
+        record(command);
       }
       return sendCommand.call(this, command, stream);
     }
@@ -78,9 +78,9 @@ export function overTcp({ redis }, Redis) {
     ping: () => plain().ping(),
     async recorded(work) {
       const sent = [];
-      heard = ({ name, args }) => sent.push([name, args]);
+      record = ({ name, args }) => sent.push([name, args]);
       await work();
-      heard = () => {};
+      record = () => {};
       return async () => {
         for (const [name, args] of sent) await plain().call(name, ...args);
       };

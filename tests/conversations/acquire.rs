@@ -16,7 +16,7 @@ const OWNER: usize = 5;
 const LAST: usize = 7;
 
 #[test]
-fn one_request_takes_a_free_lock() {
+fn one_request_acquires_a_free_lock() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(20).reply(granted(TOKEN));
     assert_eq!(it.expect_done().unwrap().token.to_string(), TOKEN.to_string());
     assert_eq!(it.calls().len(), 1);
@@ -103,7 +103,7 @@ fn a_wait_that_only_ends_by_cancelling_never_makes_a_last_try() {
 }
 
 #[test]
-fn a_long_wait_goes_on_under_a_new_owner_before_its_bound() {
+fn a_long_wait_continues_under_a_new_owner_before_its_bound() {
     let mut it = acquire(WaitPolicy::UntilCancelled);
     while it.elapsed_ms() < 600_000 {
         it = it.expect_call(ACQUIRE).reply(busy(-1)).advance_to_timeout();
@@ -141,7 +141,7 @@ fn a_required_bound_is_sent() {
 }
 
 #[test]
-fn an_owner_that_has_ended_goes_on_under_another_and_leaves_nothing_to_undo() {
+fn an_ended_owner_continues_under_another_and_leaves_nothing_to_undo() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(Code::Gone).expect_call(ACQUIRE);
     assert_ne!(it.calls()[0].arg(OWNER), it.calls()[1].arg(OWNER));
     it.reply(granted(TOKEN)).expect_done().unwrap();
@@ -183,7 +183,7 @@ fn half_of_the_lease_is_enough() {
 
 /// S20.
 #[test]
-fn a_waiter_whose_grant_came_too_late_retries_under_a_new_owner() {
+fn a_waiter_whose_grant_was_too_late_retries_under_a_new_owner() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(up_to(30_000)) };
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(600);
     let it = it.reply(granted(TOKEN).with_ms(1_000)).expect_call(RELEASE).reply(Code::Done);
@@ -194,7 +194,7 @@ fn a_waiter_whose_grant_came_too_late_retries_under_a_new_owner() {
 
 /// S20.
 #[test]
-fn a_try_that_comes_late_is_undone_and_made_once_more_by_the_new_clock() {
+fn a_late_try_is_undone_and_repeated_by_the_new_clock() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(500).reply(Code::Late);
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());

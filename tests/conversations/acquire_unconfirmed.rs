@@ -122,7 +122,7 @@ fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
 
 /// S19.
 #[test]
-fn a_reply_that_comes_when_its_attempt_was_given_up_changes_nothing() {
+fn a_reply_after_the_timeout_of_its_attempt_changes_nothing() {
     let it = acquire(up_to(60_000)).expect_call(ACQUIRE).advance_to_timeout();
     let it = it
         .expect_timeout(TimeoutReason::BackOff)

@@ -243,12 +243,12 @@ fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
 
 /// S78.
 #[test]
-fn a_hand_off_among_many_waiters_takes_few_requests_and_little_time() {
+fn a_hand_off_among_many_waiters_costs_few_requests_and_little_time() {
     expect_at_most(3.5, 12.0, GrantMessage::Lock);
 }
 
 #[test]
-fn a_hand_off_of_permits_takes_few_requests_and_little_time() {
+fn a_hand_off_of_permits_costs_few_requests_and_little_time() {
     expect_at_most(60.0, 12.0, GrantMessage::Permits);
 }
 

@@ -1,4 +1,4 @@
-//! Upper bounds of holds with an unknown outcome: what the machines report when a call that ends a
+//! Upper bounds of holds with an unknown outcome: the reports of machines when a call that ends a
 //! hold is not confirmed.
 
 use std::time::Duration;

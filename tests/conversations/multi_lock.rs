@@ -36,7 +36,7 @@ pub(crate) fn tokens(multi_grant: &MultiGrant) -> Vec<u64> {
 }
 
 #[test]
-fn free_parts_are_taken_by_one_request_each_side_by_side() {
+fn free_parts_are_acquired_by_one_concurrent_request_each() {
     let multi_grant = multi_lock(3, WaitPolicy::Once)
         .expect_calls(&THREE)
         .reply_from(2, granted(12))

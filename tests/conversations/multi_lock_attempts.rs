@@ -1,4 +1,5 @@
-//! How many attempts a multi-lock and a redLock spend on their calls, and what a budget changes.
+//! The number of attempts that a multi-lock and a redLock spend on their calls, and the effect of a
+//! budget.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
 use edgelatch_proto::machine::{AcquireAll, AcquireAllSpec, AcquireQuorumSpec, Machine};

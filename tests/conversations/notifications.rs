@@ -34,7 +34,7 @@ fn waiting() -> Conversation<Acquire> {
 
 /// S72, S74, S75.
 #[test]
-fn a_refused_waiter_subscribes_and_polls_until_a_message_comes() {
+fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
     let it = refused(60_000).expect_subscribe(0, CHANNEL);
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     // The waiter may have missed messages before the confirmation.

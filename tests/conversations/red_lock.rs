@@ -133,7 +133,7 @@ fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
 }
 
 #[test]
-fn a_token_that_comes_with_a_loss_was_not_stored() {
+fn a_token_in_the_reply_of_a_loss_was_not_stored() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     let it = it.reply_from(0, ScriptReply::new(Code::Lost, 9, 30_000));

@@ -74,7 +74,7 @@ const KINDS = [
 
 for (const kind of KINDS) {
   for (const visitor of VISITORS.slice(0, 2)) {
-    test(`${kind.label}: what is drawn keeps the promise (${visitor.name})`, async () => {
+    test(`${kind.label}: the drawing keeps the promise (${visitor.name})`, async () => {
       const visit = await open(visitor);
       await show(visit.page, kind, visitor.name);
       await visit.end();
@@ -82,7 +82,7 @@ for (const kind of KINDS) {
   }
 }
 
-test("a visitor who chooses by keyboard sees the kind's own words, and nothing of other kinds", async () => {
+test("a visitor who chooses by keyboard sees the text of the kind, and nothing of other kinds", async () => {
   const visit = await open(VISITORS[2]);
   const { page } = visit;
   await page.getByRole("radio", { name: "A lock" }).press("ArrowRight");
@@ -95,7 +95,7 @@ test("a visitor who chooses by keyboard sees the kind's own words, and nothing o
   await visit.end();
 });
 
-test("a Worker that does not answer is said in words", async () => {
+test("an unresponsive Worker is reported in words", async () => {
   const visit = await open(VISITORS[0]);
   const { page } = visit;
   await page.route(/\/api\/(contend|verdict)/, (route) =>

@@ -12,7 +12,7 @@ import { isOver, open, required, url, VISITORS } from "./visit.mjs";
 const gateway = new URL(required("EDGELATCH_TEST_URL"));
 const whole = required("EDGELATCH_TEST_TOKEN");
 
-test("the page asks the gateway by a token that opens the names of its run alone", async () => {
+test("the page sends requests with a token for the names of its run only", async () => {
   const visit = await open(VISITORS[0]);
   const { asked, loaded, lent } = watch(visit.page);
   await killOne(visit.page);

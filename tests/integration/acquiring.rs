@@ -10,7 +10,7 @@ use edgelatch::error::AcquireError;
 use test_support::test_env::TestEnv;
 
 #[tokio::test]
-async fn a_free_lock_costs_one_request_to_take_and_one_to_release() {
+async fn a_free_lock_costs_one_request_to_acquire_and_one_to_release() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
@@ -26,7 +26,7 @@ async fn a_free_lock_costs_one_request_to_take_and_one_to_release() {
 #[tokio::test]
 async fn an_unknown_script_costs_one_request_more_once() {
     let env = TestEnv::new().await;
-    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let lock = env.client().lock("job").unwrap();
     for requests in [4, 6] {
         lock.acquire().await.unwrap().release().await.unwrap();
@@ -120,12 +120,12 @@ async fn an_acquisition_cancelled_before_its_start_sends_no_grantable_request() 
 #[tokio::test]
 async fn a_hold_of_java_is_waited_for() {
     let env = TestEnv::new().await;
-    env.redis.ask::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
+    env.redis.query::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
     let lock = env.client().lock("job").unwrap();
     assert_eq!(lock.inspect().await.unwrap().hold_count, 2);
-    env.redis.ask::<u64>(&["PEXPIRE", "job", "300"]).await;
+    env.redis.query::<u64>(&["PEXPIRE", "job", "300"]).await;
     let lease = lock.acquire().await.unwrap();
-    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     lease.release().await.unwrap();
 }
 
@@ -136,7 +136,7 @@ async fn locks_of_other_names_do_not_wait_for_each_other() {
     let mut leases = Vec::new();
     for name in ["a", "b", "{tag}:c", "é/?#% \"", "x/../../flushall"] {
         leases.push(client.lock(name).unwrap().try_acquire().await.unwrap().unwrap());
-        assert_eq!(env.redis.ask::<u64>(&["EXISTS", name]).await, 1, "{name}");
+        assert_eq!(env.redis.query::<u64>(&["EXISTS", name]).await, 1, "{name}");
     }
     for lease in leases {
         assert_eq!(lease.release().await, Ok(Released::Released));

@@ -110,12 +110,12 @@ async fn no_call_of_several_threads_is_lost() {
 #[tokio::test]
 async fn a_script_that_is_unknown_to_redis_is_sent_whole_by_each_and_together() {
     let env = TestEnv::new().await;
-    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let taken = try_all(&env.client(), 10).await;
     assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (2, 20));
     release_all(taken).await;
     // Scripts of more than 64 kB in total are split into several requests.
-    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let before = env.proxy.requests();
     release_all(try_all(&env.client(), 60).await).await;
     let requests = env.proxy.requests() - before;
@@ -183,7 +183,7 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
     // The others need no second request; those of the dropped calls undo them.
     assert_eq!(env.proxy.count("lock_acquire"), 5);
     release_all(taken).await;
-    until(async || env.redis.ask::<Vec<String>>(&["KEYS", "job:*"]).await.is_empty()).await;
+    until(async || env.redis.query::<Vec<String>>(&["KEYS", "job:*"]).await.is_empty()).await;
 }
 
 #[tokio::test]
@@ -234,7 +234,7 @@ async fn calls_without_a_response_are_retried_and_granted_once() {
         assert_eq!(env.proxy.count("lock_acquire"), 6);
         for number in 0..3 {
             let name = format!("job:{number}");
-            assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
+            assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
         }
         release_all(taken).await;
         // The client does not know yet whether the gateway has pipelines, so the next requests are
@@ -261,9 +261,9 @@ async fn each_call_of_a_partly_executed_batch_is_granted_once() {
         for taken in &taken {
             let lease = taken.as_ref().unwrap().as_ref().unwrap();
             let name = lease.name().as_str();
-            assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", name]).await, ["1"]);
+            assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", name]).await, ["1"]);
             let key = format!("redisson_lock_token:{{{name}}}");
-            let token: String = env.redis.ask(&["GET", &key]).await;
+            let token: String = env.redis.query(&["GET", &key]).await;
             assert_eq!(token, lease.token().to_string());
         }
         release_all(taken).await;

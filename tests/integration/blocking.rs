@@ -30,8 +30,8 @@ impl Beside {
         Self { runtime, env: Some(env), client }
     }
 
-    fn ask<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
-        self.runtime.block_on(self.env.as_ref().unwrap().redis.ask(words))
+    fn query<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        self.runtime.block_on(self.env.as_ref().unwrap().redis.query(words))
     }
 }
 
@@ -105,7 +105,7 @@ fn keep_and_run_report_the_loss_of_a_lease() {
     });
     let lease = lease.unwrap();
     assert_eq!(lease.keep(), LeaseEnd::Lost(LossReason::Expired));
-    let outcome = lock.run(|_| beside.ask::<u64>(&["DEL", "job"]));
+    let outcome = lock.run(|_| beside.query::<u64>(&["DEL", "job"]));
     assert!(matches!(outcome, Err(RunError::Lost { result: 1, .. })), "{outcome:?}");
 }
 
@@ -129,7 +129,7 @@ fn work_that_panics_leaves_no_thread_that_renews() {
     }));
     // `run` joins its renewing thread before it unwinds, so that thread has ended.
     assert!(panicked.is_err());
-    assert!(beside.ask::<u64>(&["EXISTS", "job"]) == 1);
+    assert!(beside.query::<u64>(&["EXISTS", "job"]) == 1);
 }
 
 #[test]

@@ -39,7 +39,7 @@ async fn a_step_back_of_redis_clock_is_reported_once() {
 
 /// S57.
 #[tokio::test]
-async fn a_lock_that_another_redis_grants_which_is_behind_is_given_back() {
+async fn a_grant_of_another_redis_with_an_older_token_is_released() {
     let mut env = TestEnv::new().await;
     let client = env.client();
     let (one, other) = (client.lock("job").unwrap(), client.lock("other").unwrap());

@@ -9,7 +9,7 @@ use test_support::test_env::TestEnv;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
     let env = TestEnv::new().await;
-    env.redis.ask::<String>(&["SET", "counter", "0"]).await;
+    env.redis.query::<String>(&["SET", "counter", "0"]).await;
     let client = env.client();
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
@@ -30,10 +30,10 @@ async fn fifty_tasks_count_to_fifty_with_rising_tokens() {
         });
     }
     let mut turns = tasks.join_all().await;
-    assert_eq!(env.redis.ask::<u64>(&["GET", "counter"]).await, 50);
+    assert_eq!(env.redis.query::<u64>(&["GET", "counter"]).await, 50);
     // In the order of the counter the tokens rise.
     turns.sort_unstable();
     assert!(turns.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
-    env.redis.ask::<u64>(&["DEL", "counter"]).await;
+    env.redis.query::<u64>(&["DEL", "counter"]).await;
     env.assert_nothing_is_held("contention").await;
 }

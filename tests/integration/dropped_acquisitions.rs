@@ -139,7 +139,7 @@ async fn a_timeout_and_an_aborted_task_leave_nothing_held() {
         let acquiring = async move { lock.acquire_with(long()).await };
         if is_aborted {
             let task = tokio::spawn(acquiring);
-            until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 1).await;
+            until(async || env.redis.query::<u64>(&["EXISTS", "job"]).await == 1).await;
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
         } else {
@@ -157,7 +157,7 @@ async fn a_waiter_of_a_fair_lock_that_is_dropped_leaves_the_queue() {
     let env = TestEnv::new().await;
     let fair = || env.client().fair_lock("job", FairSettings::default()).unwrap();
     let held = fair().acquire_with(long()).await.unwrap();
-    let queue = async || env.redis.ask::<u64>(&["LLEN", "redisson_lock_queue:{job}"]).await;
+    let queue = async || env.redis.query::<u64>(&["LLEN", "redisson_lock_queue:{job}"]).await;
     let waiting = fair();
     tokio::select! {
         taken = waiting.acquire() => panic!("{:?}", taken.map(drop)),
@@ -216,7 +216,7 @@ fn an_acquisition_that_is_dropped_outside_of_a_runtime_is_undone_by_its_driver()
     let mut acquiring: Pin<Box<dyn Future<Output = Taken>>> = Box::pin(lock.acquire_with(long()));
     runtime.block_on(drop_when_granted(&env, acquiring.as_mut()));
     drop(acquiring);
-    runtime.block_on(until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0));
+    runtime.block_on(until(async || env.redis.query::<u64>(&["EXISTS", "job"]).await == 0));
 }
 
 #[test]
@@ -232,10 +232,10 @@ fn after_its_runtime_has_shut_down_nothing_is_undone_and_nothing_panics() {
     let granted =
         async { poll_fn(|cx| Poll::Ready(acquiring.as_mut().poll(cx).is_pending())).await };
     assert!(own.block_on(granted));
-    runtime.block_on(until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 1));
+    runtime.block_on(until(async || env.redis.query::<u64>(&["EXISTS", "job"]).await == 1));
     drop(own);
     drop(acquiring);
-    assert_eq!(runtime.block_on(env.redis.ask::<u64>(&["EXISTS", "job"])), 1);
+    assert_eq!(runtime.block_on(env.redis.query::<u64>(&["EXISTS", "job"])), 1);
     assert_eq!(env.proxy.count("lock_release"), 0);
     // The client works on another runtime.
     let other = client.lock("other").unwrap();

@@ -80,11 +80,11 @@ async fn several_locks_are_all_named_in_an_error_and_the_first_by_the_lease() {
     assert_eq!(both.name().as_str(), "a", "the first in the order of all clients");
     let busy = env.in_virtual_time(&time, both.acquire_with(briefly())).await.unwrap_err();
     assert_eq!(busy.lock(), Some("a, b"));
-    env.redis.ask::<u64>(&["DEL", "b"]).await;
+    env.redis.query::<u64>(&["DEL", "b"]).await;
     let lease = both.acquire().await.unwrap();
     assert_eq!(lease.name().as_str(), "a");
     assert_eq!(lease.token_of("a"), Some(lease.token()));
-    env.redis.ask::<u64>(&["DEL", "a", "b"]).await;
+    env.redis.query::<u64>(&["DEL", "a", "b"]).await;
     assert_eq!(lease.renew(None).await.unwrap_err().lock(), Some("a, b"));
 }
 
@@ -102,7 +102,7 @@ async fn every_error(env: &TestEnv, client: &NativeClient) -> Vec<(String, Named
     let RunError::Acquire(error) = &run else { panic!("{run:?}") };
     assert_eq!(run.to_string(), error.to_string());
     note("run", named(error), error);
-    env.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
+    env.redis.query::<u64>(&["DEL", "secret-lock"]).await;
     let newer = lock.acquire().await.unwrap();
     guard.write(&newer, None, &GuardedWrite::claim()).await.unwrap();
     let error = guard.write(&lease, None, &GuardedWrite::claim()).await.unwrap_err();
@@ -113,7 +113,7 @@ async fn every_error(env: &TestEnv, client: &NativeClient) -> Vec<(String, Named
     let error = lease.renew(None).await.unwrap_err();
     note("renew", named(&error), &error);
     let lost = lock.run(async |lease| {
-        env.redis.ask::<u64>(&["DEL", "secret-lock"]).await;
+        env.redis.query::<u64>(&["DEL", "secret-lock"]).await;
         lease.is_held().await.unwrap()
     });
     let run = lost.await.unwrap_err();

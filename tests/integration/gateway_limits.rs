@@ -86,7 +86,7 @@ async fn a_wait_continues_when_an_overloaded_gateway_accepts_requests_again() {
 
 /// S47.
 #[tokio::test]
-async fn a_wait_goes_on_when_a_client_at_its_limit_is_below_it_again() {
+async fn a_wait_continues_when_a_client_is_below_its_limit_again() {
     let minute = Duration::from_secs(60);
     let token = ScopedToken::new("app:", minute, minute * 10);
     let token = ScopeKeys::new([SCOPE_KEY]).unwrap().sign(&token).unwrap();

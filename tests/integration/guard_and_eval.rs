@@ -24,15 +24,15 @@ async fn a_write_with_an_older_token_is_refused() {
     guard.write(&old, None, &text("1")).await.unwrap();
     guard.write(&old, None, &text("2")).await.unwrap();
     // The hold is lost without its holder's knowledge: another client has the lock and has written.
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     let new = lock.acquire().await.unwrap();
     guard.write(&new, None, &GuardedWrite::claim()).await.unwrap();
     let refused = guard.write(&old, None, &text("3")).await.unwrap_err();
     assert_eq!(refused, GuardError::Stale { newest: new.token().as_u64() });
-    assert_eq!(env.redis.ask::<String>(&["GET", "total"]).await, "2");
+    assert_eq!(env.redis.query::<String>(&["GET", "total"]).await, "2");
     assert_eq!(guard.newest().await, Ok(Some(new.token().as_u64())));
     guard.write(&new, None, &GuardedWrite::delete()).await.unwrap();
-    assert_eq!(env.redis.ask::<u64>(&["EXISTS", "total"]).await, 0);
+    assert_eq!(env.redis.query::<u64>(&["EXISTS", "total"]).await, 0);
     new.release().await.unwrap();
     let over = guard.write(&new, None, &text("4")).await.unwrap_err();
     assert_eq!(over, GuardError::Lost(LossReason::Gone));
@@ -84,7 +84,7 @@ async fn a_copy_of_a_write_has_a_bound_although_its_client_has_no_clock_of_that_
     for number in 1..=2 {
         guard.write(&lease, None, &text(&number.to_string())).await.unwrap();
         let ms: u64 =
-            here.redis.ask::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
+            here.redis.query::<Vec<String>>(&["TIME"]).await[0].parse::<u64>().unwrap() * 1000;
         let calls = here.proxy.calls();
         let writes: Vec<_> = calls.iter().filter(|seen| seen.script == "guard_write").collect();
         let [.., last] = writes.as_slice() else { panic!("{calls:?}") };
@@ -117,8 +117,8 @@ async fn a_write_with_an_unknown_outcome_is_not_reported_as_stale() {
         guard.write(&old, None, &wanted).await.unwrap_err()
     };
     let newer = async {
-        until(async || env.redis.ask::<u64>(&["EXISTS", "total"]).await == 1).await;
-        env.redis.ask::<u64>(&["DEL", "job"]).await;
+        until(async || env.redis.query::<u64>(&["EXISTS", "total"]).await == 1).await;
+        env.redis.query::<u64>(&["DEL", "job"]).await;
         let other = env.client();
         let new = other.lock("job").unwrap().acquire().await.unwrap();
         let guard = other.guard("total", GuardMemory::DEFAULT).unwrap();
@@ -132,7 +132,7 @@ async fn a_write_with_an_unknown_outcome_is_not_reported_as_stale() {
     };
     let (stale, new) = tokio::join!(write, newer);
     assert_eq!(stale, GuardError::Stale { newest: new.token().as_u64() });
-    assert_eq!(env.redis.ask::<String>(&["GET", "total"]).await, "new");
+    assert_eq!(env.redis.query::<String>(&["GET", "total"]).await, "new");
 }
 
 #[tokio::test]
@@ -179,10 +179,10 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let refused = lease.eval(&elsewhere).await.unwrap_err();
     assert!(matches!(refused.kind, EvalError::Request(RequestError::InvalidOption(_))));
 
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     let lost = EvalError::Request(RequestError::Lost(LossReason::Gone));
     assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
-    assert_eq!(env.redis.ask::<u64>(&["GET", "{job}:total"]).await, 10);
+    assert_eq!(env.redis.query::<u64>(&["GET", "{job}:total"]).await, 10);
     let before = env.proxy.calls().len();
     assert_eq!(lease.eval(&count).await.unwrap_err(), lost);
     assert_eq!(env.proxy.calls().len(), before);

@@ -100,7 +100,7 @@ async fn a_renewal_on_demand_prolongs_and_never_shortens() {
     assert!(lease.remaining() > Duration::from_secs(500));
     lease.renew(Some(Duration::from_secs(1))).await.unwrap();
     assert!(lease.remaining() > Duration::from_secs(500));
-    let left: u64 = env.redis.ask(&["PTTL", "job"]).await;
+    let left: u64 = env.redis.query(&["PTTL", "job"]).await;
     assert!(left > 500_000);
     lease.release().await.unwrap();
     let gone = lease.renew(None).await.unwrap_err();
@@ -135,7 +135,7 @@ async fn a_lease_that_is_dropped_is_no_longer_renewed_and_watched_to_its_end() {
     assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
     assert_eq!(env.proxy.count("lock_renew"), 1);
     assert_eq!(env.proxy.count("lock_release"), 0);
-    assert_eq!(env.redis.ask::<u64>(&["EXISTS", "job"]).await, 1);
+    assert_eq!(env.redis.query::<u64>(&["EXISTS", "job"]).await, 1);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     let forged =
         ["0", "1", "1000001", "86400000001", "0\ndata: x", "message,other,0", "", "-1", &endless];
     for message in forged {
-        env.redis.ask::<u64>(&["PUBLISH", CHANNEL, message]).await;
+        env.redis.query::<u64>(&["PUBLISH", CHANNEL, message]).await;
     }
     let mut looks = 0;
     until_in_virtual_time(&env, &host, Duration::from_millis(1), || {
@@ -41,8 +41,8 @@ async fn a_forged_or_an_old_message_changes_nothing() {
     assert_eq!((held.is_held().await, held.state()), (Ok(true), LeaseState::Held));
     assert_eq!(values(&env).await, before);
     // A waiter that received a grant for a day retries at its own time.
-    env.redis.ask::<u64>(&["PUBLISH", CHANNEL, "86400000001"]).await;
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["PUBLISH", CHANNEL, "86400000001"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     let begun = host.now();
     joined(&env, &host, &mut waiting).await.release().await.unwrap();
     assert!(begun.until(host.now()) <= Duration::from_secs(11));
@@ -61,7 +61,7 @@ async fn an_endless_flow_of_messages_causes_retries_at_a_limited_rate() {
     let flood = async {
         while !over.get() {
             let at = host.now();
-            env.redis.ask::<u64>(&["PUBLISH", CHANNEL, "0"]).await;
+            env.redis.query::<u64>(&["PUBLISH", CHANNEL, "0"]).await;
             // One message per millisecond: more would not cause more tries, only keep the stream
             // busy.
             while host.now() == at && !over.get() {
@@ -100,7 +100,7 @@ async fn ten_thousand_messages_cause_few_retries() {
     let mut waiting = waiters((0..5).map(|_| client.lock("job").unwrap()));
     settled(&env, "lock_acquire", 7, 1).await;
     let flood = "for _ = 1, 10000 do redis.call('PUBLISH', KEYS[1], '0') end";
-    env.redis.ask::<()>(&["EVAL", flood, "1", CHANNEL]).await;
+    env.redis.query::<()>(&["EVAL", flood, "1", CHANNEL]).await;
     held.release().await.unwrap();
     // The last waiter has received all messages.
     while !waiting.is_empty() {

@@ -35,7 +35,7 @@ async fn a_loss_is_the_last_event_of_a_lease() {
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     let mut events = lease.events();
     next(&mut events).await.unwrap();
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     let (event, held) = tokio::join!(next(&mut events), lease.is_held());
     assert_eq!((event.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
     assert_eq!(next(&mut events).await, None);

@@ -18,7 +18,7 @@ async fn a_hold_that_is_gone_is_found_out_by_the_next_renewal() {
     let (client, host) = env.virtual_client();
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let lost = tokio::spawn(lease.lost());
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     host.pass(THIRD);
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
     assert_eq!(lost.await.unwrap(), LossReason::Gone);
@@ -39,7 +39,7 @@ async fn a_redis_that_lost_its_data_grants_a_newer_token_and_the_older_holder_is
         if restarts {
             env.crash().await;
         } else {
-            env.redis.ask::<String>(&["FLUSHALL"]).await;
+            env.redis.query::<String>(&["FLUSHALL"]).await;
         }
         let next = env.client().lock("job").unwrap().acquire().await.unwrap();
         assert!(next.token() > lease.token());
@@ -68,7 +68,7 @@ async fn a_holder_from_before_a_jump_of_redis_clock_is_fenced_and_notified() {
     let kept = tokio::spawn(lease.keep());
     env.proxy.set_clocks(|clocks| clocks.time = 40);
     // As Redis does with a key that has expired by its clock.
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     let there = env.client();
     let next = there.lock("job").unwrap().acquire().await.unwrap();
     assert!(next.token() > lease.token());
@@ -88,7 +88,7 @@ async fn a_holder_from_before_a_jump_of_redis_clock_is_fenced_and_notified() {
 
 /// S27.
 #[tokio::test]
-async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_goes_on() {
+async fn tokens_rise_by_one_while_redis_clock_is_behind_and_a_hold_continues() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
@@ -111,17 +111,17 @@ async fn a_query_reports_that_a_hold_is_gone() {
     let env = TestEnv::new().await;
     let lock = env.client().lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.is_held().await, Ok(false));
     assert_eq!(lease.lost().await, LossReason::Gone);
 
     let lease = lock.acquire().await.unwrap();
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.renew(None).await.unwrap_err(), RequestError::Lost(LossReason::Gone));
     assert_eq!(lease.keep().await, LeaseEnd::Lost(LossReason::Gone));
 
     let lease = lock.acquire().await.unwrap();
-    env.redis.ask::<u64>(&["DEL", "job"]).await;
+    env.redis.query::<u64>(&["DEL", "job"]).await;
     assert_eq!(lease.release().await, Ok(Released::WasLost));
     assert_eq!(lease.state(), LeaseState::Lost(LossReason::Gone));
 }
@@ -181,7 +181,7 @@ async fn run_returns_the_loss_together_with_the_work_s_result() {
     let lock = env.client().lock("job").unwrap();
     let outcome = lock
         .run(async |lease| {
-            env.redis.ask::<u64>(&["DEL", "job"]).await;
+            env.redis.query::<u64>(&["DEL", "job"]).await;
             lease.is_held().await.unwrap();
             7
         })
@@ -198,7 +198,7 @@ async fn run_reports_a_loss_while_its_work_runs() {
     let lock = client.lock("job").unwrap();
     let outcome = lock
         .run(async |lease| {
-            env.redis.ask::<u64>(&["DEL", "job"]).await;
+            env.redis.query::<u64>(&["DEL", "job"]).await;
             host.pass(THIRD);
             lease.lost().await
         })

@@ -85,7 +85,7 @@ async fn kinds_of_one_name_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn an_owner_takes_a_non_reentrant_lock_once() {
+async fn an_owner_acquires_a_non_reentrant_lock_once() {
     let env = TestEnv::new().await;
     let owner = env.client().owner();
     let lock = owner.non_reentrant_lock("job").unwrap();
@@ -103,17 +103,17 @@ async fn an_owner_takes_a_non_reentrant_lock_once() {
 
 /// S95.
 #[tokio::test]
-async fn a_fenced_lock_s_token_stays_and_goes_on_from_java_s() {
+async fn a_fenced_lock_s_token_stays_and_continues_java_s() {
     let env = TestEnv::new().await;
     let key = "redisson_lock_token:{job}";
     let lock = env.client().fenced_lock("job").unwrap();
     lock.acquire().await.unwrap().release().await.unwrap();
-    assert_eq!(env.redis.ask::<i64>(&["PTTL", key]).await, -1);
+    assert_eq!(env.redis.query::<i64>(&["PTTL", key]).await, -1);
     let far = (1_u64 << 52) + 5;
-    env.redis.ask::<String>(&["SET", key, &far.to_string()]).await;
+    env.redis.query::<String>(&["SET", key, &far.to_string()]).await;
     let lease = lock.acquire().await.unwrap();
     assert_eq!(lease.token().as_u64(), far + 1);
-    assert_eq!(env.redis.ask::<u64>(&["INCR", key]).await, far + 2);
+    assert_eq!(env.redis.query::<u64>(&["INCR", key]).await, far + 2);
     lease.release().await.unwrap();
 }
 
@@ -135,7 +135,7 @@ async fn a_fair_lock_serves_in_the_order_of_arrival() {
         });
         // The next waiter starts once this one is in the queue.
         let queue = "redisson_lock_queue:{job}";
-        until(async || env.redis.ask::<usize>(&["LLEN", queue]).await == place + 1).await;
+        until(async || env.redis.query::<usize>(&["LLEN", queue]).await == place + 1).await;
     }
     first.release().await.unwrap();
     let mut served = waiters.join_all().await;
@@ -152,16 +152,16 @@ async fn a_waiter_that_leaves_the_queue_is_removed_at_once() {
     let lock = client.fair_lock("job", FairSettings::default()).unwrap();
     let held = lock.acquire().await.unwrap();
     let queue = "redisson_lock_queue:{job}";
-    let queued = until(async || env.redis.ask::<usize>(&["LLEN", queue]).await == 1);
+    let queued = until(async || env.redis.query::<usize>(&["LLEN", queue]).await == 1);
     let outcome = lock.acquire_cancellable(AcquireOptions::new(), queued).await.unwrap_err();
     assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
-    assert_eq!(env.redis.ask::<usize>(&["LLEN", queue]).await, 0);
+    assert_eq!(env.redis.query::<usize>(&["LLEN", queue]).await, 0);
     let (led, host) = env.virtual_client();
     let waits = led.fair_lock("job", FairSettings::default()).unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(50));
     let waited = env.in_virtual_time(&host, waits.acquire_with(options)).await;
     assert!(matches!(waited, Err(Error { kind: AcquireError::Busy { .. }, .. })), "{waited:?}");
-    assert_eq!(env.redis.ask::<usize>(&["LLEN", queue]).await, 0);
+    assert_eq!(env.redis.query::<usize>(&["LLEN", queue]).await, 0);
     held.release().await.unwrap();
     env.assert_nothing_is_held("left").await;
 }

@@ -21,7 +21,7 @@ fn locks(client: &NativeClient, names: &[&str]) -> Vec<NativeLock> {
 }
 
 #[tokio::test]
-async fn locks_of_one_gateway_are_taken_and_released_in_one_request_each() {
+async fn locks_of_one_gateway_are_acquired_and_released_in_one_request_each() {
     let env = TestEnv::new().await;
     let client = env.client();
     let all = client.multi_lock(locks(&client, &["b", "a", "c", "a"])).unwrap();
@@ -41,7 +41,7 @@ async fn locks_of_one_gateway_are_taken_and_released_in_one_request_each() {
 }
 
 #[tokio::test]
-async fn if_one_is_held_none_is_taken() {
+async fn if_one_is_held_none_is_acquired() {
     let env = TestEnv::new().await;
     let client = env.client();
     let held = client.lock("b").unwrap().acquire().await.unwrap();
@@ -112,7 +112,7 @@ async fn losing_one_member_loses_all() {
     let (here, there) = (near.client(), far.client());
     let members = [here.lock("a").unwrap(), there.lock("b").unwrap()];
     let lease = here.multi_lock(members).unwrap().acquire().await.unwrap();
-    far.redis.ask::<u64>(&["DEL", "b"]).await;
+    far.redis.query::<u64>(&["DEL", "b"]).await;
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, edgelatch::error::LossReason::Gone);
     assert_eq!(lease.release().await, Ok(Released::WasLost));

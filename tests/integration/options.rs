@@ -203,7 +203,7 @@ async fn a_wrong_path_is_distinguished_from_a_refusal_of_redis() {
     let (first, second) = tokio::join!(shared.inspect(), shared.inspect());
     refused(first.unwrap_err());
     refused(second.unwrap_err());
-    assert_eq!(env.redis.ask::<u64>(&["DBSIZE"]).await, 0);
+    assert_eq!(env.redis.query::<u64>(&["DBSIZE"]).await, 0);
 }
 
 #[test]

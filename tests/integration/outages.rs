@@ -91,7 +91,7 @@ async fn a_hold_whose_release_never_arrives_is_not_renewed() {
     .await;
     assert_eq!((env.proxy.count("lock_renew"), env.proxy.count("lock_release")), (1, 5));
     // The hold still exists, and expires by itself.
-    assert!(env.redis.ask::<i64>(&["PTTL", "job"]).await > 0);
+    assert!(env.redis.query::<i64>(&["PTTL", "job"]).await > 0);
     drop(lease);
 }
 

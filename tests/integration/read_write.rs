@@ -40,13 +40,13 @@ async fn readers_share_and_a_writer_is_alone() {
     let reader = one.read().acquire().await.unwrap();
     assert!(reader.token() > writer.token());
     assert_eq!(reader.release().await, Ok(Released::Released));
-    let left: Vec<String> = env.redis.ask(&["KEYS", "*rwlock_timeout*"]).await;
+    let left: Vec<String> = env.redis.query(&["KEYS", "*rwlock_timeout*"]).await;
     assert!(left.is_empty(), "{left:?}");
 }
 
 /// S91.
 #[tokio::test]
-async fn an_owner_that_writes_reads_as_well_and_goes_on_reading() {
+async fn an_owner_that_writes_may_read_and_keep_the_read() {
     let env = TestEnv::new().await;
     let owner = shelf(&env.client().owner());
     let other = shelf(&env.client());
@@ -82,7 +82,7 @@ async fn a_read_confirmed_after_the_end_of_its_write_has_the_readers_token() {
     // Acquired for a fixed time: nothing renews it.
     let reading = owner.read().acquire_with(AcquireOptions::new().lease(Duration::from_secs(30)));
     let ending = async {
-        until(async || env.redis.ask::<u64>(&["HLEN", "shelf"]).await == 3).await;
+        until(async || env.redis.query::<u64>(&["HLEN", "shelf"]).await == 3).await;
         writer.release().await.unwrap();
         env.proxy.plan(|_| Fault::none());
         reply_now.notify_one();
@@ -142,12 +142,12 @@ async fn a_long_read_is_requested_in_pieces_of_java_s_watchdog_time() {
     let client = env.client();
     let long = AcquireOptions::new().lease(Duration::from_secs(600));
     let reader = shelf(&client).read().acquire_with(long).await.unwrap();
-    assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
+    assert!(env.redis.query::<u64>(&["PTTL", "shelf"]).await <= 30_000);
     reader.release().await.unwrap();
     let alone = ReadWriteSettings::default().peer_watchdog(None);
     let lock = client.read_write_lock("shelf", alone).unwrap();
     let reader = lock.read().acquire_with(long).await.unwrap();
-    assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await > 500_000);
+    assert!(env.redis.query::<u64>(&["PTTL", "shelf"]).await > 500_000);
     reader.release().await.unwrap();
 }
 
@@ -164,7 +164,7 @@ async fn a_renewal_on_demand_trusts_no_read_longer_than_java_s_watchdog() {
         assert_eq!(lease.renew(Some(Duration::from_secs(600))).await, Ok(()));
         assert!(lease.remaining() > Duration::from_secs(25));
         assert!(lease.remaining() <= Duration::from_secs(30));
-        assert!(env.redis.ask::<u64>(&["PTTL", "shelf"]).await <= 30_000);
+        assert!(env.redis.query::<u64>(&["PTTL", "shelf"]).await <= 30_000);
         assert_eq!(lease.release().await, Ok(Released::Released));
     }
     let alone = ReadWriteSettings::default().peer_watchdog(None);
@@ -207,7 +207,7 @@ async fn a_writer_that_is_preferred_keeps_new_readers_out() {
     let waits = AcquireOptions::new().wait(Duration::from_secs(30));
     let writing = lock.write().acquire_with(waits);
     let others = async {
-        until(async || env.redis.ask::<u64>(&["EXISTS", "el:{shelf}:want"]).await == 1).await;
+        until(async || env.redis.query::<u64>(&["EXISTS", "el:{shelf}:want"]).await == 1).await;
         assert!(lock.read().try_acquire().await.unwrap().is_none());
         reader.release().await.unwrap();
     };

@@ -46,7 +46,7 @@ async fn run(program: &str, env: &TestEnv) -> Output {
 }
 
 #[tokio::test]
-async fn each_program_takes_the_lock_and_prints_its_token() {
+async fn each_program_acquires_the_lock_and_prints_its_token() {
     let env = TestEnv::new().await;
     for program in [env!("CARGO_BIN_EXE_readme"), env!("CARGO_BIN_EXE_blocking")] {
         let output = run(program, &env).await;

@@ -117,7 +117,7 @@ impl Nodes {
 
     /// The last token that a node has stored.
     async fn stored(&self, node: usize) -> Option<u64> {
-        self.envs[node].redis.ask(&["GET", TOKEN_KEY]).await
+        self.envs[node].redis.query(&["GET", TOKEN_KEY]).await
     }
 }
 
@@ -166,8 +166,8 @@ async fn a_lost_majority_is_reported() {
     let nodes = Nodes::new().await;
     let lease = nodes.run(nodes.lock().acquire()).await.unwrap();
     assert!(nodes.run(lease.is_held()).await.unwrap());
-    nodes.envs[0].redis.ask::<u64>(&["DEL", "job"]).await;
-    nodes.envs[1].redis.ask::<u64>(&["DEL", "job"]).await;
+    nodes.envs[0].redis.query::<u64>(&["DEL", "job"]).await;
+    nodes.envs[1].redis.query::<u64>(&["DEL", "job"]).await;
     assert!(!nodes.run(lease.is_held()).await.unwrap());
     assert_eq!(nodes.run(lease.release()).await, Ok(Released::WasLost));
 }
@@ -216,7 +216,7 @@ async fn a_node_whose_clock_is_more_than_a_minute_ahead_is_outvoted() {
 
 /// S62: T6: Counters would start over on the node that has lost its data. Tokens are times.
 #[tokio::test]
-async fn no_token_comes_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
+async fn no_token_is_granted_twice_when_a_node_has_lost_its_data_and_the_clocks_agree() {
     let mut nodes = Nodes::new().await;
     let mut last = None;
     for (without, crashes) in [(2, 1), (0, 2), (1, 0), (2, 1), (0, 1), (0, 2)] {
@@ -308,7 +308,7 @@ async fn a_node_that_was_started_again_votes_when_it_has_been_up_for_the_delay()
 
 /// The uptime of a node's Redis, in whole seconds.
 async fn uptime(env: &TestEnv) -> u64 {
-    let info: String = env.redis.ask(&["INFO", "server"]).await;
+    let info: String = env.redis.query(&["INFO", "server"]).await;
     let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     uptime.unwrap().parse().unwrap()
 }

@@ -12,7 +12,7 @@ use test_support::faults::{Fault, FaultResponse};
 use test_support::test_env::{TestEnv, until};
 
 #[tokio::test]
-async fn permits_are_taken_and_given_back_once() {
+async fn permits_are_acquired_and_released_once() {
     let env = TestEnv::new().await;
     let pool = env.client().semaphore("pool").unwrap();
     assert_eq!(pool.available_permits().await, Ok(0));
@@ -69,7 +69,7 @@ async fn a_permit_without_a_lease_has_no_end_and_one_with_a_lease_has() {
 }
 
 #[tokio::test]
-async fn a_waiter_gets_what_another_gives_back() {
+async fn a_waiter_acquires_permits_that_another_client_releases() {
     let env = TestEnv::new().await;
     let pool = env.client().semaphore("pool").unwrap();
     pool.try_set_permits(1, None).await.unwrap();
@@ -81,7 +81,7 @@ async fn a_waiter_gets_what_another_gives_back() {
 }
 
 #[tokio::test]
-async fn permits_that_are_added_are_added_once_however_often_the_request_comes() {
+async fn permits_are_added_once_by_a_repeated_request() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client_with_timeout(200);
     let pool = client.semaphore("pool").unwrap();

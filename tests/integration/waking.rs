@@ -311,7 +311,7 @@ async fn webdis_wakes_too() {
             if pace.inspect().await.is_ok() {
                 host.pass(passing);
             }
-            env.redis.ask::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
+            env.redis.query::<Vec<String>>(&["PUBSUB", "CHANNELS"]).await.len()
         };
         until(async || channels(MILLISECOND).await == 1).await;
         let released = host.now();

@@ -38,7 +38,7 @@ async fn scripts_that_redis_has_forgotten_are_sent_again() {
     let (env, _webdis, client) = webdis().await;
     let lock = client.lock("job").unwrap();
     for _ in 0..2 {
-        env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+        env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
         lock.acquire().await.unwrap().release().await.unwrap();
     }
 }

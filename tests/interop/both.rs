@@ -134,13 +134,13 @@ impl Both {
 
     /// The remaining time of the hold in Redis, in milliseconds.
     pub(crate) async fn pttl(&self) -> i64 {
-        self.env.redis.ask(&["PTTL", NAME]).await
+        self.env.redis.query(&["PTTL", NAME]).await
     }
 
     /// Sets the remaining time of the hold on each Redis that has it.
     pub(crate) async fn shorten(&self, ms: i64) {
         for env in self.envs() {
-            env.redis.ask::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
+            env.redis.query::<u64>(&["PEXPIRE", NAME, &ms.to_string()]).await;
         }
     }
 
@@ -148,7 +148,7 @@ impl Both {
     pub(crate) async fn longer_than(&self, ms: i64) -> usize {
         let mut count = 0;
         for env in self.envs() {
-            count += usize::from(env.redis.ask::<i64>(&["PTTL", NAME]).await > ms);
+            count += usize::from(env.redis.query::<i64>(&["PTTL", NAME]).await > ms);
         }
         count
     }
@@ -170,7 +170,7 @@ impl Both {
     pub(crate) async fn has_expired(&self) -> bool {
         let mut has_expired = false;
         for env in self.envs() {
-            let info: String = env.redis.ask(&["INFO", "stats"]).await;
+            let info: String = env.redis.query(&["INFO", "stats"]).await;
             has_expired |= !info.lines().any(|line| line == "expired_keys:0");
         }
         has_expired

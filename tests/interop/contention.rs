@@ -103,7 +103,7 @@ impl Contest {
             turns.sort_unstable();
             assert!(turns.into_iter().eq(1..=all.sections), "no turn was counted twice");
         }
-        assert_eq!(both.env.redis.ask::<u64>(&["GET", self.gauge]).await, 0);
+        assert_eq!(both.env.redis.query::<u64>(&["GET", self.gauge]).await, 0);
         all
     }
 
@@ -164,22 +164,22 @@ impl Section {
     /// Increments and decrements the gauge, and increments the counter by a read and a write.
     /// Returns whether no excluded holder was present, and the counter.
     async fn pass(&mut self) -> (bool, Option<u64>) {
-        let inside = self.ask(&["INCR", self.gauge]).await;
+        let inside = self.query(&["INCR", self.gauge]).await;
         let mut right = inside.is_some_and(|inside| inside <= self.most);
         if let Some(without) = self.without {
-            right &= self.ask(&["GET", without]).await.unwrap_or(0) == 0;
+            right &= self.query(&["GET", without]).await.unwrap_or(0) == 0;
         }
         let mut turn = None;
         if let Some(counter) = self.counter {
-            let next = self.ask(&["GET", counter]).await.unwrap_or(0) + 1;
-            self.ask(&["SET", counter, &next.to_string(), "GET"]).await;
+            let next = self.query(&["GET", counter]).await.unwrap_or(0) + 1;
+            self.query(&["SET", counter, &next.to_string(), "GET"]).await;
             turn = Some(next);
         }
-        self.ask(&["DECR", self.gauge]).await;
+        self.query(&["DECR", self.gauge]).await;
         (right, turn)
     }
 
-    async fn ask(&mut self, words: &[&str]) -> Option<u64> {
+    async fn query(&mut self, words: &[&str]) -> Option<u64> {
         let mut command = redis::Cmd::new();
         command.arg(words).query_async(&mut self.redis).await.unwrap()
     }

@@ -59,7 +59,7 @@ pub(crate) async fn we_are_refused_while_java_holds<K: Exclusive>() {
 }
 
 /// S87.
-pub(crate) async fn we_take_over_after_java_unlocks<K: Exclusive>() {
+pub(crate) async fn we_acquire_the_lock_after_java_unlocks<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let java = both.java::<K>("a");
     java.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -70,7 +70,7 @@ pub(crate) async fn we_take_over_after_java_unlocks<K: Exclusive>() {
     assert_eq!(lease.release().await, Ok(Released::Released));
 }
 
-pub(crate) async fn java_takes_over_when_our_lease_has_run_out<K: Exclusive>() {
+pub(crate) async fn java_acquires_the_lock_when_our_lease_has_expired<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let options = AcquireOptions::new().lease(SHORT);
     let (ours, host) = both.ours_led::<K>();
@@ -84,7 +84,7 @@ pub(crate) async fn java_takes_over_when_our_lease_has_run_out<K: Exclusive>() {
     java.get::<()>("unlock").await;
 }
 
-pub(crate) async fn we_take_over_when_the_lease_of_java_has_run_out<K: Exclusive>() {
+pub(crate) async fn we_acquire_the_lock_when_the_lease_of_java_has_expired<K: Exclusive>() {
     let both = Both::of::<K>().await;
     let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
     java.call("lock", json!([ms(400)])).value::<()>().await;

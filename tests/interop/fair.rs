@@ -33,7 +33,7 @@ fn java(both: &Both, thread: &str) -> Object {
 }
 
 async fn queue(both: &Both) -> Vec<String> {
-    both.env.redis.ask(&["LRANGE", QUEUE, "0", "-1"]).await
+    both.env.redis.query(&["LRANGE", QUEUE, "0", "-1"]).await
 }
 
 async fn so_many_wait(both: &Both, count: usize) {
@@ -208,11 +208,11 @@ async fn a_dead_waiter_of_java_does_not_block_our_waiters() {
 /// Redisson's unlock of an expired hold succeeds while no client holds the lock. An edgelatch
 /// holder is not disturbed.
 #[tokio::test]
-async fn java_gives_back_what_has_run_out_and_no_waiter_of_ours_is_harmed() {
+async fn java_releases_an_expired_permit_without_effect_on_our_waiters() {
     let both = Both::start().await;
     let late = java(&both, "late");
     late.call("lock", json!([ms(400)])).value::<()>().await;
-    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.query::<u64>(&["EXISTS", NAME]).await == 0).await;
     late.get::<()>("unlock").await;
     let lease = both.ours::<Fair>().acquire().await.unwrap();
     assert!(late.call("unlock", json!([])).thrown().await.is_not_the_holder());

@@ -98,7 +98,7 @@ async fn a_forced_release_by_java_is_executed_despite_its_error() {
 /// Redisson's weak point 11: `isHeldByCurrentThread` of a single value is true for any thread as
 /// soon as the group exists.
 #[tokio::test]
-async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
+async fn java_reports_our_hold_as_its_own_and_cannot_release_it() {
     let both = Both::start().await;
     let lease = ours(&both, &["a"]).acquire().await.unwrap();
     let java = java(&both, "a", &["a"]);
@@ -111,7 +111,7 @@ async fn java_believes_that_it_holds_what_we_hold_and_cannot_give_it_back() {
 /// Redisson's weak point 11: of two sets of one group in one service only the first is renewed. The
 /// other one expires, and edgelatch acquires it.
 #[tokio::test]
-async fn a_second_set_of_java_is_not_renewed_and_comes_to_us() {
+async fn a_second_set_of_java_is_not_renewed_and_becomes_ours() {
     for java_lease in JAVA_LEASES {
         let both = Both::with(json!({ "lockWatchdogTimeout": java_lease })).await;
         let (first, second) = (java(&both, "a", &["a"]), java(&both, "b", &["b"]));

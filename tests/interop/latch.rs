@@ -171,5 +171,5 @@ async fn both_sides_count_down_together_and_each_count_once() {
         rounds += 1;
     }
     println!("{rounds} latches");
-    assert!(rounds > 0 && both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0);
+    assert!(rounds > 0 && both.env.redis.query::<u64>(&["EXISTS", NAME]).await == 0);
 }

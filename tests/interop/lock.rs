@@ -63,7 +63,7 @@ async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
     assert_eq!(lease.release().await, Ok(Released::Released));
     assert!(writer.get::<bool>("isHeldByCurrentThread").await);
     let field = format!("{}:write", writer.thread.holder().await);
-    assert_eq!(both.env.redis.ask::<String>(&["HGET", NAME, &field]).await, "1");
+    assert_eq!(both.env.redis.query::<String>(&["HGET", NAME, &field]).await, "1");
     // A plain lock is refused while the writer holds.
     assert!(ours.try_acquire().await.unwrap().is_none());
     writer.get::<()>("unlock").await;
@@ -73,7 +73,7 @@ async fn a_java_write_lock_does_not_see_our_lock_of_its_name_and_outlives_it() {
 /// A spin lock's release publishes nothing: Redisson's own waiters then sleep until the lease ends,
 /// here a day later.
 #[tokio::test]
-async fn a_spin_lock_that_java_gives_back_without_a_word_comes_to_us() {
+async fn a_spin_lock_that_java_releases_without_a_message_becomes_ours() {
     let both = Both::start().await;
     let spin = both.object("a", "spinLock");
     spin.call("lock", json!([ms(JAVA_ENDLESS)])).value::<()>().await;
@@ -108,7 +108,7 @@ async fn each_of_several_waiting_java_services_is_served() {
 /// Redisson's weak point 9: it treats -1 as a token of its own if the lock has no expiry.
 /// edgelatch's locks always have one, even with the longest lease.
 #[tokio::test]
-async fn java_does_not_take_our_longest_lease_for_a_grant() {
+async fn java_does_not_interpret_our_longest_lease_as_a_grant() {
     let both = Both::start().await;
     let ours = both.ours::<Fenced>();
     let lease = ours.acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();
@@ -117,7 +117,7 @@ async fn java_does_not_take_our_longest_lease_for_a_grant() {
         java.call("tryLockAndGetToken", json!([ms(60), ms(-1)])).value::<Option<i64>>().await
     };
     assert_eq!(try_it().await, None);
-    both.env.redis.ask::<u64>(&["PERSIST", NAME]).await;
+    both.env.redis.query::<u64>(&["PERSIST", NAME]).await;
     assert_eq!(try_it().await, Some(-1));
     assert!(!java.get::<bool>("isHeldByCurrentThread").await);
     assert!(lease.is_held().await.unwrap());
@@ -137,7 +137,7 @@ async fn java_holds_a_fenced_lock_for_another_time_than_requested() {
     let channel = "redisson_lock__channel:{job}";
     until(async || {
         let (_, listeners): (String, u64) =
-            both.env.redis.ask(&["PUBSUB", "NUMSUB", channel]).await;
+            both.env.redis.query(&["PUBSUB", "NUMSUB", channel]).await;
         listeners > 0
     })
     .await;
@@ -154,37 +154,37 @@ async fn our_tokens_rise_although_the_last_one_was_deleted() {
     let ours = both.ours::<Fenced>();
     let lease = ours.acquire().await.unwrap();
     lease.release().await.unwrap();
-    both.env.redis.ask::<u64>(&["DEL", "redisson_lock_token:{job}"]).await;
+    both.env.redis.query::<u64>(&["DEL", "redisson_lock_token:{job}"]).await;
     assert!(ours.acquire().await.unwrap().token() > lease.token());
 }
 
 /// Redisson's weak point 25: data of another kind under the lock's name. Both sides refuse, and
 /// neither changes it.
 #[tokio::test]
-async fn data_of_the_name_of_a_lock_stays_as_it_is() {
+async fn data_under_the_name_of_a_lock_stays_unchanged() {
     let both = Both::start().await;
-    both.env.redis.ask::<String>(&["SET", NAME, "data"]).await;
+    both.env.redis.query::<String>(&["SET", NAME, "data"]).await;
     let refused = both.ours::<Plain>().acquire().await.unwrap_err();
     let AcquireError::Refused(refusal) = refused.kind else { panic!("{refused:?}") };
     assert_eq!(refusal.kind(), RefusalKind::WrongType);
     let thrown = both.java::<Plain>("a").call("tryLock", json!([])).thrown().await;
     assert!(thrown.message.contains("WRONGTYPE"), "{thrown:?}");
-    assert_eq!(both.env.redis.ask::<String>(&["GET", NAME]).await, "data");
+    assert_eq!(both.env.redis.query::<String>(&["GET", NAME]).await, "data");
 }
 
 /// Redisson's weak point 3: a Java thread is not notified that its lock was lost before it unlocks.
 /// edgelatch's holder is.
 #[tokio::test]
-async fn java_goes_on_with_what_it_has_lost_and_gives_back_nothing_of_ours() {
+async fn java_works_on_after_a_loss_and_releases_nothing_of_ours() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     let java = both.java::<Plain>("a");
     java.get::<()>("lock").await;
-    both.env.redis.ask::<u64>(&["DEL", NAME]).await;
+    both.env.redis.query::<u64>(&["DEL", NAME]).await;
     let lease = both.ours::<Plain>().acquire().await.unwrap();
     // Its watchdog has run and found another owner's hold.
     let beside = both.java.thread("b").object(json!({ "kind": "lock", "name": "beside" }));
     beside.get::<()>("lock").await;
-    let left = async || both.env.redis.ask::<i64>(&["PTTL", "beside"]).await;
+    let left = async || both.env.redis.query::<i64>(&["PTTL", "beside"]).await;
     let (mut last, mut renewals) = (left().await, 0);
     until(async || {
         let now = left().await;

@@ -45,7 +45,7 @@ impl Watch {
 
     /// Ends the watch; returns what happened until now.
     pub(crate) async fn end(self, both: &Both) -> Turns {
-        both.env.redis.ask::<String>(&["ECHO", END]).await;
+        both.env.redis.query::<String>(&["ECHO", END]).await;
         self.0.await.unwrap()
     }
 }

@@ -146,7 +146,7 @@ impl Thread {
 
     /// The holder of the thread in Redis.
     pub(crate) async fn holder(&self) -> String {
-        self.ask("holder").value().await
+        self.query("holder").value().await
     }
 
     /// Waits until the thread is in one of Redisson's waits and does not continue by itself.
@@ -156,10 +156,10 @@ impl Thread {
 
     /// Whether it is in one of Redisson's waits now.
     pub(crate) async fn is_waiting(&self) -> bool {
-        self.ask("waits").value().await
+        self.query("waits").value().await
     }
 
-    fn ask(&self, what: &str) -> Answer {
+    fn query(&self, what: &str) -> Answer {
         Answer::to(json!({ "do": what, "service": self.service.name(), "thread": self.name }))
     }
 }

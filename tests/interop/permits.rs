@@ -74,7 +74,7 @@ async fn both_sides_count_the_same_permits() {
 }
 
 #[tokio::test]
-async fn each_side_gives_back_what_the_other_has_taken() {
+async fn each_side_releases_permits_that_the_other_has_acquired() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 4).await;
     let lease = ours.acquire(3).await.unwrap();
@@ -99,7 +99,7 @@ async fn each_side_gives_back_what_the_other_has_taken() {
 }
 
 #[tokio::test]
-async fn each_side_prolongs_and_shortens_what_the_other_has_taken() {
+async fn each_side_prolongs_and_shortens_permits_of_the_other() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 2).await;
     let options = AcquireOptions::new().lease(Duration::from_secs(60));
@@ -180,7 +180,7 @@ async fn each_call_that_makes_permits_available_wakes_java() {
 }
 
 #[tokio::test]
-async fn permits_that_java_gives_back_are_ours() {
+async fn permits_that_java_releases_become_ours() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 2).await;
     let ids: Vec<String> = java.call("acquire", json!([2])).value().await;
@@ -193,7 +193,7 @@ async fn permits_that_java_gives_back_are_ours() {
 }
 
 #[tokio::test]
-async fn each_side_takes_over_when_a_permit_of_the_other_has_run_out() {
+async fn each_side_acquires_an_expired_permit_of_the_other() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 1).await;
     let permit = ours.permits(1).unwrap();
@@ -221,7 +221,7 @@ async fn expired_permits_that_overflow_java_s_script_are_removed_by_ours() {
     let (ours, java) = made(&both, 1).await;
     let dead = "for i=1,10000 do redis.call('ZADD',KEYS[1],i,string.format('%016d',i)) end";
     let timeouts = format!("{{{NAME}}}:timeout");
-    both.env.redis.ask::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
+    both.env.redis.query::<Option<u64>>(&["EVAL", dead, "1", &timeouts]).await;
     let thrown = java.call("availablePermits", json!([])).thrown().await;
     assert!(thrown.message.contains("too many results to unpack"), "{thrown:?}");
     let lease = ours.permits(1000).unwrap().acquire().await.unwrap();

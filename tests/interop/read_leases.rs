@@ -144,7 +144,7 @@ async fn our_renewals_do_not_shorten_a_read_of_java() {
 /// So edgelatch trusts its reads for no longer than `peer_watchdog`, unless no Java client is
 /// expected to renew, as here.
 #[tokio::test]
-async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
+async fn a_java_reader_that_renews_and_dies_ends_a_longer_read() {
     let both = Both::with(json!({ "lockWatchdogTimeout": JAVA_LEASE })).await;
     // The client's time stands still, so that nothing but Java's renewal ends its hold.
     let (client, _host) = both.env.virtual_client();
@@ -161,7 +161,7 @@ async fn a_java_reader_that_renews_and_dies_takes_a_longer_read_with_it() {
     })
     .await;
     drop((dead, dies));
-    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.query::<u64>(&["EXISTS", NAME]).await == 0).await;
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, LossReason::Gone);
 }
@@ -179,7 +179,7 @@ async fn a_java_multi_lock_with_a_short_lease_ends_a_longer_read_of_ours() {
     let locks = json!([{ "kind": "readLock", "name": NAME }, { "kind": "lock", "name": "beside" }]);
     let java = both.java.thread("a").object(json!({ "kind": "multiLock", "locks": locks }));
     java.call("lock", json!([ms(1_000)])).value::<()>().await;
-    until(async || both.env.redis.ask::<u64>(&["EXISTS", NAME]).await == 0).await;
+    until(async || both.env.redis.query::<u64>(&["EXISTS", NAME]).await == 0).await;
     assert!(lease.remaining() > Duration::from_secs(20));
     assert!(!lease.is_held().await.unwrap());
     assert_eq!(lease.lost().await, LossReason::Gone);
@@ -214,5 +214,5 @@ async fn a_java_writer_that_enters_again_keeps_us_out_for_both_leases() {
 
 /// The number of read entries that have not ended.
 async fn timeout_keys(both: &Both) -> usize {
-    both.env.redis.ask::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
+    both.env.redis.query::<Vec<String>>(&["KEYS", "*rwlock_timeout*"]).await.len()
 }

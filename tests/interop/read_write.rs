@@ -132,7 +132,7 @@ async fn java_reads_twice_and_writes_twice_while_we_wait() {
 /// through one Java semaphore, and a writer that is refused and waits again may also take the
 /// reader's wake-up, if the reader's thread is slow to run.
 #[tokio::test]
-async fn our_writer_that_goes_on_reading_wakes_the_readers_of_java_only() {
+async fn our_writer_that_keeps_a_read_wakes_only_the_readers_of_java() {
     let both = Both::start().await;
     let elsewhere = both.another(json!({})).await;
     let owner = shelf(&both.env.client().owner());

@@ -113,7 +113,7 @@ async fn each_call_that_makes_permits_available_wakes_java() {
 }
 
 #[tokio::test]
-async fn permits_that_java_gives_back_are_ours() {
+async fn permits_that_java_releases_become_ours() {
     let both = Both::start().await;
     let (ours, java) = (pool(&both), java(&both, "a"));
     java.call("trySetPermits", json!([2])).value::<bool>().await;
@@ -157,7 +157,7 @@ async fn an_expired_permit_of_ours_becomes_java_s_at_our_next_call() {
 
 /// Redis' clock, in milliseconds.
 async fn redis_ms(both: &Both) -> u128 {
-    let [seconds, micros] = both.env.redis.ask::<[u128; 2]>(&["TIME"]).await;
+    let [seconds, micros] = both.env.redis.query::<[u128; 2]>(&["TIME"]).await;
     seconds * 1_000 + micros / 1_000
 }
 
@@ -182,7 +182,7 @@ async fn permits_of_a_java_service_that_dies_are_lost_until_they_are_added() {
 /// Redisson's weak point 20: its `addPermits` and `drainPermits` remove the semaphore's expiry;
 /// edgelatch's calls keep it.
 #[tokio::test]
-async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
+async fn our_calls_keep_the_expiry_of_a_semaphore_and_java_s_remove_it() {
     let both = Both::start().await;
     let (ours, java) = (pool(&both), java(&both, "a"));
     for (change, arguments) in [("addPermits", json!([1])), ("drainPermits", json!([]))] {
@@ -197,7 +197,7 @@ async fn the_end_of_a_semaphore_stays_with_us_and_goes_with_java() {
         assert!(both.pttl().await > 500_000);
         java.call(change, arguments).value::<Value>().await;
         assert_eq!(both.pttl().await, -1);
-        both.env.redis.ask::<u64>(&["DEL", NAME]).await;
+        both.env.redis.query::<u64>(&["DEL", NAME]).await;
     }
 }
 

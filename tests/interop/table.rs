@@ -13,14 +13,14 @@ macro_rules! exclusive {
         super::tests! { $kind, exclusive,
             java_is_refused_while_we_hold
             we_are_refused_while_java_holds
-            we_take_over_after_java_unlocks
-            we_take_over_when_the_lease_of_java_has_run_out
+            we_acquire_the_lock_after_java_unlocks
+            we_acquire_the_lock_when_the_lease_of_java_has_expired
             java_renews_while_we_wait
             a_java_service_that_dies_leaves_its_hold_to_us
         }
         // The test advances its client's virtual time whenever no request is pending. On one thread
         // none is on its way then; on several, the proxy may not have been polled yet.
-        super::test! { $kind, exclusive, java_takes_over_when_our_lease_has_run_out,
+        super::test! { $kind, exclusive, java_acquires_the_lock_when_our_lease_has_expired,
             flavor = "current_thread"
         }
     };

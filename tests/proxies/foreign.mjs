@@ -90,7 +90,7 @@ async function openPage(t, { browser }, { origin }) {
 }
 
 function allowedPage(env) {
-  test("an allowed one sends commands, also in the address, and reads answers and Retry-After", async (t) => {
+  test("an allowed one sends commands, also in the address, and reads responses and Retry-After", async (t) => {
     const page = await openPage(t, env, env.allowed);
     const seen = await page.evaluate(async ({ url, token }) => {
       const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "upstash-response-format": "json" };

@@ -102,7 +102,7 @@ function streams(env) {
 }
 
 function ambiguity(env) {
-  test("a request that two readers take for different ones runs nothing that was not asked for", async () => {
+  test("a request that two parsers interpret differently runs nothing that was not requested", async () => {
     for (const [form, bytes] of Object.entries(ambiguous())) {
       // The last request closes the connection, unless the first one did. The body of the first may
       // contain some of them, so there are several.

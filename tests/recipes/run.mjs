@@ -64,7 +64,7 @@ describe("one write for each lease", () => {
     assert.equal(run("update", { id: "42", total: 1, token: OLD }), 0);
   });
 
-  test("a claim keeps what is there and lets no older token in", () => {
+  test("a claim keeps the value and rejects older tokens", () => {
     run("upsert", { id: "42", total: 1, token: OLD });
     assert.equal(run("claim", { id: "42", token: NEW }), 1);
     assert.equal(run("update", { id: "42", total: 9, token: OLD }), 0);

@@ -209,7 +209,7 @@ impl Scenario for Group {
             }
         }
         match holders.values().find(|holder| self.owners.has_ended(holder)) {
-            Some(ghost) => Err(format!("{ghost} has ended and holds something")),
+            Some(ghost) => Err(format!("{ghost} has ended and has a hold")),
             None => Ok(()),
         }
     }

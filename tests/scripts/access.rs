@@ -17,7 +17,7 @@ async fn every_key_that_a_script_touches_is_declared() {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = job.acquire(request(1), within, &owner(1), lease(30_000), true);
     let grant: u64 = redis.run(&take).await.value.parse().unwrap();
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     // In this order the calls cover every branch: free, mine, busy, held, released, gone, lost.
     let conversation = [
         (job.inspect(request(2), None), Code::No),
@@ -86,7 +86,7 @@ async fn a_user_without_one_command_never_leaves_a_hold_by_a_refused_acquisition
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for last in [false, true] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let mut worker = redis.user(&all_but(missing)).await;
             let take = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), last);
             let refused = run_on(&mut worker, &take).await.is_err();
@@ -101,7 +101,7 @@ async fn a_user_without_one_command_never_leaves_a_hold_by_a_refused_acquisition
 async fn a_release_is_whole_although_publishing_is_not_allowed() {
     let redis = Redis::start().await;
     for rights in [["+@all", "~*", "resetchannels"], ["+@all", "~*", "-publish"]] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let job = lock("job");
         let mut worker = redis.user(&rights).await;
         let take = job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
@@ -110,7 +110,7 @@ async fn a_release_is_whole_although_publishing_is_not_allowed() {
         let cells = run_on(&mut worker, &release).await.unwrap();
         assert_eq!(code(&release, &cells), Code::Done);
         assert!(!redis.dump().await.contains_key("job"));
-        assert_eq!(redis.ask::<String>(&["GET", &release.keys()[0]]).await, "x1");
+        assert_eq!(redis.query::<String>(&["GET", &release.keys()[0]]).await, "x1");
 
         let take = job.acquire(request(3), UNBOUND, &owner(2), lease(30_000), true);
         run_on(&mut worker, &take).await.unwrap();

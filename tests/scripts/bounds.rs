@@ -30,7 +30,7 @@ pub(super) async fn bounds(redis: &Redis) -> [Bound; 4] {
 
 /// Checks how long a call is remembered: its first key is the record.
 async fn assert_remembered(redis: &Redis, call: &ScriptCall, reply: &Reply, life: u64) {
-    let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
+    let left: u64 = redis.query(&["PTTL", &call.keys()[0]]).await;
     let elapsed = redis.now_ms().await - reply.server_ms;
     let name = call.script().name;
     assert!(left <= life, "{name}: {left} of {life}");
@@ -42,7 +42,7 @@ async fn a_latch_outlives_memory_lease_and_bound() {
     let redis = Redis::start().await;
     for bound in bounds(&redis).await {
         for lease_ms in [100, 30_000, 3_600_000] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let call = lock("job").acquire(request(1), bound, &owner(1), lease(lease_ms), false);
             let reply = redis.run(&call).await;
             assert_eq!(reply.code, Code::Done);
@@ -62,8 +62,8 @@ async fn a_renewal_prolongs_the_latch_with_the_hold() {
         let call = lock("job").renew(request(2), bound, &owner(1), lease(lease_ms), token(grant));
         let reply = redis.run(&call).await;
         assert_eq!(reply.code, Code::Done);
-        let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
-        let hold: u64 = redis.ask(&["PTTL", "job"]).await;
+        let left: u64 = redis.query(&["PTTL", &call.keys()[0]]).await;
+        let hold: u64 = redis.query(&["PTTL", "job"]).await;
         assert!(left > hold && left <= longest + SLACK_MS, "{left} for {hold}");
     }
 }
@@ -73,7 +73,7 @@ async fn a_renewal_prolongs_the_latch_with_the_hold() {
 async fn a_tombstone_outlives_memory_and_bound() {
     let redis = Redis::start().await;
     for bound in bounds(&redis).await {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let abandon = lock("job").release(request(1), bound, &owner(1));
         let reply = redis.run(&abandon).await;
         assert_eq!(reply.code, Code::No);
@@ -93,7 +93,7 @@ async fn a_tombstone_outlives_memory_and_bound() {
 async fn the_record_of_a_forced_release_outlives_its_bound() {
     let redis = Redis::start().await;
     for bound in bounds(&redis).await.into_iter().filter(|bound| bound.not_after.is_some()) {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let call = lock("job").force_release(request(1), bound);
         let reply = redis.run(&call).await;
         assert_eq!(reply.code, Code::No);
@@ -137,7 +137,7 @@ async fn a_release_is_never_too_late() {
 #[tokio::test]
 async fn a_forced_release_without_a_bound_only_returns_the_time() {
     let redis = Redis::start().await;
-    redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
+    redis.query::<u64>(&["HSET", "job", "java:1", "1"]).await;
     let before = redis.now_ms().await;
     let reply = redis.run(&lock("job").force_release(request(1), UNBOUND)).await;
     assert_eq!(reply.code, Code::BoundRequired);
@@ -155,7 +155,7 @@ async fn a_renewal_only_extends_the_hold_of_its_own_grant() {
         let call = lock("job").renew(request(2), UNBOUND, &who, lease(600_000), token(number));
         assert_eq!(redis.run(&call).await.code, Code::Lost);
     }
-    assert!(redis.ask::<u64>(&["PTTL", "job"]).await <= 30_000);
+    assert!(redis.query::<u64>(&["PTTL", "job"]).await <= 30_000);
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_reply_from_a_tombstone_prolongs_it() {
     let last = lock("job").acquire(request(2), UNBOUND, &owner(1), lease(30_000), true);
     for call in [&abandon, &last] {
         // The record as it is after most of its life.
-        redis.ask::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
+        redis.query::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
         let again = redis.run(call).await;
         assert_remembered(&redis, call, &again, life(UNBOUND, 0, &reply)).await;
     }
@@ -178,17 +178,17 @@ async fn a_hold_whose_latch_is_gone_is_lost_and_removed_by_its_release() {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&acquire).await.value.parse().unwrap();
-    redis.ask::<u64>(&["DEL", &acquire.keys()[0]]).await;
+    redis.query::<u64>(&["DEL", &acquire.keys()[0]]).await;
     let renew = lock("job").renew(request(2), UNBOUND, &owner(1), lease(600_000), token(grant));
     assert_eq!(redis.run(&renew).await.code, Code::Lost);
     assert_eq!(redis.run(&acquire).await.code, Code::Lost);
-    assert!(redis.ask::<u64>(&["PTTL", "job"]).await <= 30_000);
-    assert_eq!(redis.ask::<u64>(&["EXISTS", &acquire.keys()[0]]).await, 0);
+    assert!(redis.query::<u64>(&["PTTL", "job"]).await <= 30_000);
+    assert_eq!(redis.query::<u64>(&["EXISTS", &acquire.keys()[0]]).await, 0);
     assert_eq!(
         redis.run(&lock("job").release(request(3), UNBOUND, &owner(1))).await.code,
         Code::Done
     );
-    assert_eq!(redis.ask::<u64>(&["EXISTS", "job"]).await, 0);
+    assert_eq!(redis.query::<u64>(&["EXISTS", "job"]).await, 0);
     let next = lock("job").acquire(request(4), UNBOUND, &owner(2), lease(30_000), false);
     assert_eq!(redis.run(&next).await.code, Code::Done);
 }
@@ -199,13 +199,13 @@ async fn a_lock_without_an_expiry_is_reported_so_and_gets_one_from_a_renewal() {
     let redis = Redis::start().await;
     let acquire = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&acquire).await.value.parse().unwrap();
-    redis.ask::<u64>(&["PERSIST", "job"]).await;
+    redis.query::<u64>(&["PERSIST", "job"]).await;
     let other = lock("job").acquire(request(2), UNBOUND, &owner(2), lease(30_000), false);
     let busy = redis.run(&other).await;
     assert_eq!((busy.code, busy.ms), (Code::No, -1));
     let renew = lock("job").renew(request(3), UNBOUND, &owner(1), lease(40_000), token(grant));
     assert_eq!(redis.run(&renew).await.code, Code::Done);
     let ends = 1..=40_000;
-    assert!(ends.contains(&redis.ask::<i64>(&["PTTL", "job"]).await));
+    assert!(ends.contains(&redis.query::<i64>(&["PTTL", "job"]).await));
     assert!(ends.contains(&redis.run(&other).await.ms));
 }

@@ -22,7 +22,7 @@ pub(super) struct Cost(BTreeMap<String, u64>);
 
 impl Cost {
     async fn of(redis: &Redis, call: &ScriptCall, code: Code) -> Self {
-        redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+        redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
         let reply = redis.run(call).await;
         assert_eq!(reply.code, code, "{}", call.script().name);
         Self::since_reset(redis).await
@@ -30,7 +30,7 @@ impl Cost {
 
     /// The commands that scripts have run since the statistics were reset.
     pub(super) async fn since_reset(redis: &Redis) -> Self {
-        let info: String = redis.ask(&["INFO", "commandstats"]).await;
+        let info: String = redis.query(&["INFO", "commandstats"]).await;
         let line = |line: &str| {
             let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
             // The gateway sends a `PING` every second.
@@ -73,7 +73,7 @@ async fn queries_of_a_full_group_read_a_slice() {
     state.assert_bounded(10);
     let one = values(NAME, &["A"]).inspect(request(1), None);
     Cost::of(&redis, &one, Code::No).await.assert_bounded(10);
-    redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+    redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
     redis.cells(&lock(NAME).inspect(request(1), None)).await.unwrap_err();
     assert_eq!((redis.ran("hvals").await, redis.ran("hlen").await), (0, 1));
 }
@@ -91,7 +91,7 @@ async fn readers_are_counted_one_by_one_up_to_a_thousand_fields() {
     // Each reader once; beside a writer neither the writer nor the mode counts.
     assert_eq!(redis.run(&inspect(reads(NAME))).await.value, "0,10000,0");
     let holder = "8743c9c0-0795-4907-87fd-6c719a6b4586:1:write";
-    redis.ask::<u64>(&["HSET", NAME, "mode", "write", holder, "1"]).await;
+    redis.query::<u64>(&["HSET", NAME, "mode", "write", holder, "1"]).await;
     assert_eq!(redis.run(&inspect(reads(NAME))).await.value, "0,10000,0");
     assert_eq!(redis.run(&inspect(writes(NAME))).await.value, "0,1,0");
 }
@@ -120,12 +120,12 @@ async fn a_full_group_is_looked_through_in_slices() {
     fill_values(&redis, VALUES - 1, redis.now_ms().await + 600_000).await;
     let one = values(NAME, &["A"]);
     Cost::of(&redis, &take(&one, 1), Code::Done).await.assert_bounded(25);
-    redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+    redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
     redis.cells(&take(&values(NAME, &["B"]), 2)).await.unwrap_err();
     assert_eq!(redis.ran("hscan").await, 2, "one field for the kind, one page to sweep");
     assert!(redis.ran("hget").await <= 600, "a page is some hundred fields");
     // The largest number of values in one call.
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let names: Vec<String> = (0..1_000).map(|number| format!("value {number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let thousand = values(NAME, &names);
@@ -137,7 +137,7 @@ async fn a_full_group_is_looked_through_in_slices() {
 #[tokio::test]
 async fn a_full_semaphore_is_emptied_by_one_command() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", NAME, "50000"]).await;
+    redis.query::<String>(&["SET", NAME, "50000"]).await;
     fill_holds(&redis, "el:{job}:held", HOLDS - 1, redis.now_ms().await + 600_000).await;
     let calls = held(&semaphore_that_publishes(NAME, 1, Publish::Plain));
     Cost::of(&redis, &take(&calls, 1), Code::Done).await.assert_bounded(20);
@@ -146,13 +146,13 @@ async fn a_full_semaphore_is_emptied_by_one_command() {
     let cost = Cost::of(&redis, &clear, Code::Done).await;
     assert_eq!((cost.ran("zrange"), cost.ran("unlink")), (21, 1));
     assert!(cost.total() <= 33, "{:?}", cost.0);
-    assert_eq!(redis.ask::<u64>(&["GET", NAME]).await, 50_000 + HOLDS - 1);
+    assert_eq!(redis.query::<u64>(&["GET", NAME]).await, 50_000 + HOLDS - 1);
 }
 
 #[tokio::test]
 async fn a_thousand_permits_of_many_are_written_in_batches() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", NAME, "500000"]).await;
+    redis.query::<String>(&["SET", NAME, "500000"]).await;
     let now = redis.now_ms().await;
     fill_holds(&redis, "{job}:timeout", PERMITS - 1_000, now - 5_000).await;
     let calls = batch(&permits_that_publish(NAME, 1_000, 0, Publish::Plain));
@@ -170,7 +170,7 @@ async fn a_thousand_permits_of_many_are_written_in_batches() {
     let clear = calls.force_release(request(4), within);
     let cleared = Cost::of(&redis, &clear, Code::Done).await;
     assert_eq!((cleared.ran("unlink"), cleared.ran("zrange")), (1, 0));
-    assert_eq!(redis.ask::<u64>(&["EXISTS", "{job}:timeout"]).await, 0);
+    assert_eq!(redis.query::<u64>(&["EXISTS", "{job}:timeout"]).await, 0);
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn a_poll_in_a_full_queue_looks_at_its_first_waiters_alone() {
     let poll = Cost::of(&redis, &fair.acquire(nth_poll(1, 2)), Code::No).await;
     assert!(poll.total() <= 330 && poll.ran("zscore") <= 270, "{:?}", poll.0);
     // Redisson evicted it from the end of the queue: the script searches for its place in pages.
-    redis.ask::<u64>(&["LREM", &fair.key("redisson_lock_queue"), "0", &field_of(1)]).await;
+    redis.query::<u64>(&["LREM", &fair.key("redisson_lock_queue"), "0", &field_of(1)]).await;
     let back = Cost::of(&redis, &fair.acquire(nth_poll(1, 3)), Code::No).await;
     assert!(back.ran("lindex") <= 2 && back.ran("lrange") <= 17, "{:?}", back.0);
     assert!(back.total() <= 350 && back.ran("zrangebyscore") == 2, "{:?}", back.0);
@@ -200,7 +200,7 @@ async fn a_free_lock_is_acquired_without_a_check_of_its_kind() {
     assert_eq!((free.ran("hscan"), free.ran("hlen"), free.ran("type")), (0, 0, 0));
     let busy = Cost::of(&redis, &take(&lock(NAME), 2), Code::No).await;
     assert_eq!((busy.ran("hscan"), busy.total()), (1, 5), "{:?}", busy.0);
-    let grant: u64 = redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+    let grant: u64 = redis.query(&["GET", "redisson_lock_token:{job}"]).await;
     let renew =
         lock(NAME).renew(request(4), within(&redis).await, &owner(1), lease(60_000), token(grant));
     assert_eq!(Cost::of(&redis, &renew, Code::Done).await.ran("hscan"), 0);

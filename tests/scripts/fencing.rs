@@ -33,9 +33,9 @@ async fn a_token_rises_with_every_grant() {
 async fn a_token_rises_when_its_key_is_lost() {
     let redis = Redis::start().await;
     let first = token_of(&redis, 1).await;
-    redis.ask::<u64>(&["DEL", KEY]).await;
+    redis.query::<u64>(&["DEL", KEY]).await;
     let second = token_of(&redis, 2).await;
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let third = token_of(&redis, 3).await;
     assert!(first < second && second < third, "{first} {second} {third}");
 }
@@ -44,7 +44,7 @@ async fn a_token_rises_when_its_key_is_lost() {
 #[tokio::test]
 async fn a_token_rises_by_one_while_it_is_ahead_of_the_clock() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", KEY, "8000000000000000", "PX", "60000"]).await;
+    redis.query::<String>(&["SET", KEY, "8000000000000000", "PX", "60000"]).await;
     assert_eq!(token_of(&redis, 1).await, 8_000_000_000_000_001);
     assert_eq!(token_of(&redis, 2).await, 8_000_000_000_000_002);
 }
@@ -55,12 +55,12 @@ async fn a_token_that_cannot_rise_grants_nothing_and_writes_nothing() {
     for last in
         ["9007199254740991", "9007199254740992", "1e300", "garbage", "", "inf", "nan", "-nan"]
     {
-        redis.ask::<String>(&["SET", KEY, last]).await;
+        redis.query::<String>(&["SET", KEY, last]).await;
         let call = lock("job").acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&call).await.code, Code::TokenRange, "{last}");
         let keys: Vec<String> = redis.dump().await.into_keys().collect();
         assert_eq!(keys, [KEY], "{last}");
-        assert_eq!(redis.ask::<String>(&["GET", KEY]).await, last);
+        assert_eq!(redis.query::<String>(&["GET", KEY]).await, last);
     }
 }
 
@@ -68,9 +68,9 @@ async fn a_token_that_cannot_rise_grants_nothing_and_writes_nothing() {
 async fn a_token_key_is_kept_for_a_day_and_a_fenced_lock_s_for_ever() {
     let redis = Redis::start().await;
     token_of(&redis, 1).await;
-    let left: u64 = redis.ask(&["PTTL", KEY]).await;
+    let left: u64 = redis.query(&["PTTL", KEY]).await;
     assert!(left > 0 && left <= 86_400_000);
-    redis.ask::<u64>(&["PERSIST", KEY]).await;
+    redis.query::<u64>(&["PERSIST", KEY]).await;
     token_of(&redis, 2).await;
-    assert_eq!(redis.ask::<i64>(&["PTTL", KEY]).await, -1);
+    assert_eq!(redis.query::<i64>(&["PTTL", KEY]).await, -1);
 }

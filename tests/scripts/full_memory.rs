@@ -35,7 +35,7 @@ async fn a_renewal_passes() {
     let (redis, grant) = full().await;
     let renew = lock("job").renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));
     assert_eq!(redis.run(&renew).await.code, Code::Done);
-    assert!(redis.ask::<u64>(&["PTTL", "job"]).await > 30_000);
+    assert!(redis.query::<u64>(&["PTTL", "job"]).await > 30_000);
 }
 
 #[tokio::test]
@@ -77,5 +77,5 @@ async fn a_forced_release_passes() {
 /// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
-    assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);
+    assert_eq!(redis.query::<String>(&["GET", &call.keys()[0]]).await, record);
 }

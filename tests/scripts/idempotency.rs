@@ -16,12 +16,14 @@ enum Before {
 
 /// Brings the lock into a state; returns the token of owner 1's hold, or 1.
 async fn prepare(redis: &Redis, before: &Before) -> u64 {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let holder = match before {
         Before::Nothing => return 1,
         Before::HeldByJava => {
-            redis.ask::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"]).await;
-            redis.ask::<u64>(&["PEXPIRE", "job", "60000"]).await;
+            redis
+                .query::<u64>(&["HSET", "job", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "2"])
+                .await;
+            redis.query::<u64>(&["PEXPIRE", "job", "60000"]).await;
             return 1;
         }
         Before::Held => owner(1),
@@ -74,7 +76,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Box<dyn Fn(u64) -> S
 
 /// S4.
 #[tokio::test]
-async fn a_request_that_comes_twice_is_done_once() {
+async fn a_repeated_request_is_executed_once() {
     let mut redis = Redis::start().await;
     for (name, before, make) in cases(&redis).await {
         let call = make(prepare(&redis, &before).await);
@@ -155,12 +157,12 @@ async fn an_owner_is_granted_once_even_if_another_owner_held_the_lock_in_between
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
     // Its lease ends, and Java holds the lock for a while.
-    redis.ask::<u64>(&["DEL", "job"]).await;
+    redis.query::<u64>(&["DEL", "job"]).await;
     let again = lock("job").acquire(request(13), UNBOUND, &owner(1), lease(60_000), false);
     assert_eq!(redis.run(&again).await.code, Code::Lost);
-    redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
+    redis.query::<u64>(&["HSET", "job", "java:1", "1"]).await;
     assert_eq!(redis.run(&again).await.code, Code::Lost);
-    redis.ask::<u64>(&["DEL", "job"]).await;
+    redis.query::<u64>(&["DEL", "job"]).await;
     assert_eq!(redis.run(&again).await.code, Code::Lost);
     assert!(!redis.dump().await.contains_key("job"));
 }
@@ -169,11 +171,11 @@ async fn an_owner_is_granted_once_even_if_another_owner_held_the_lock_in_between
 async fn a_repeated_acquisition_restarts_the_lease_and_never_shortens_it() {
     let redis = Redis::start().await;
     prepare(&redis, &Before::Held).await;
-    redis.ask::<u64>(&["PEXPIRE", "job", "5000"]).await;
+    redis.query::<u64>(&["PEXPIRE", "job", "5000"]).await;
     let again = lock("job").acquire(request(14), UNBOUND, &owner(1), lease(30_000), false);
     let reply = redis.run(&again).await;
     assert_eq!((reply.code, reply.ms), (Code::AlreadyYours, 30_000));
-    redis.ask::<u64>(&["PEXPIRE", "job", "90000"]).await;
+    redis.query::<u64>(&["PEXPIRE", "job", "90000"]).await;
     assert!(redis.run(&again).await.ms > 30_000);
 }
 

@@ -52,7 +52,7 @@ fn acquire(kind: &str, who: u8, last: bool, within: Bound) -> ScriptCall {
 async fn holding(kind: &str) -> (Redis, u64) {
     let redis = Redis::start().await;
     if TEXTS.contains(&kind) {
-        redis.ask::<String>(&["SET", NAME, "5"]).await;
+        redis.query::<String>(&["SET", NAME, "5"]).await;
     }
     let take = acquire(kind, 1, false, within(&redis).await);
     let reply = redis.run(&take).await;
@@ -135,17 +135,17 @@ async fn a_guard_writes_and_deletes_texts_only() {
     }
     let redis = Redis::start().await;
     for words in [["RPUSH", NAME, "a"], ["SADD", NAME, "a"], ["XADD", NAME, "*"]] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let mut words = words.to_vec();
         if words[0] == "XADD" {
             words.extend(["a", "b"]);
         }
-        redis.ask::<redis::Value>(&words).await;
+        redis.query::<redis::Value>(&words).await;
         let guard = GuardCalls::new(GuardKey::parse(NAME).unwrap(), GuardMemory::FOR_EVER);
         let stamp = Stamp { token: token(7), owner: owner(2), number: 1 };
         let call = guard.write(request(2), within(&redis).await, stamp, &GuardedWrite::delete());
         assert_eq!(redis.cells(&call).await.unwrap_err().code(), Some("WRONGTYPE"));
-        assert_eq!(redis.ask::<Vec<String>>(&["KEYS", "*"]).await, [NAME]);
+        assert_eq!(redis.query::<Vec<String>>(&["KEYS", "*"]).await, [NAME]);
     }
 }
 
@@ -203,7 +203,7 @@ async fn a_waiter_of_a_fair_lock_keeps_its_place_while_a_group_has_the_name() {
         })
     };
     assert_eq!(redis.run(&poll(1)).await.code, Code::No);
-    redis.ask::<u64>(&["DEL", NAME]).await;
+    redis.query::<u64>(&["DEL", NAME]).await;
     assert_eq!(redis.run(&acquire("group", 3, false, within)).await.code, Code::Done);
     assert_eq!(redis.run(&poll(2)).await.code, Code::No);
     let ends = target("group").release(request(9), within, &owner(3));
@@ -216,7 +216,7 @@ async fn a_waiter_of_a_fair_lock_keeps_its_place_while_a_group_has_the_name() {
 async fn a_lock_that_java_reads_beside_is_renewed_and_released_by_its_holder() {
     for field in ["mode", "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "another"] {
         let (redis, grant) = holding("lock").await;
-        redis.ask::<u64>(&["HSET", NAME, field, "1"]).await;
+        redis.query::<u64>(&["HSET", NAME, field, "1"]).await;
         let other = acquire("lock", 2, false, within(&redis).await);
         assert_eq!(redis.run(&other).await.code, Code::No, "{field}");
         assert_still_held(&redis, "lock", grant, field).await;
@@ -228,9 +228,9 @@ async fn a_hash_that_is_too_large_for_a_lock_is_not_read() {
     let redis = Redis::start().await;
     let inspect = lock(NAME).inspect(request(1), None);
     for count in 1..=64 {
-        redis.ask::<u64>(&["HSET", NAME, &format!("java:{count}"), "1"]).await;
+        redis.query::<u64>(&["HSET", NAME, &format!("java:{count}"), "1"]).await;
     }
     assert_eq!(redis.run(&inspect).await.value, "0,64,0");
-    redis.ask::<u64>(&["HSET", NAME, "java:65", "1"]).await;
+    redis.query::<u64>(&["HSET", NAME, "java:65", "1"]).await;
     assert_refused(&redis, &inspect, "65 fields").await;
 }

@@ -61,7 +61,7 @@ async fn assert_only_holders_go_on(redis: &Redis, calls: &Calls, others: &Calls,
 /// H2 of an attack on the gateway: groups grew without a limit, and calls that read them blocked
 /// Redis for seconds.
 #[tokio::test]
-async fn a_group_that_is_full_takes_no_more_values() {
+async fn a_full_group_accepts_no_more_values() {
     let redis = Redis::start().await;
     let (ours, others) = (values(NAME, &["A", "B"]), values(NAME, &["C"]));
     let grant = redis.run(&take(&redis, &ours, 1).await).await.value.parse().unwrap();
@@ -85,7 +85,7 @@ async fn expired_values_of_a_full_group_are_replaced_by_new_ones() {
     let within = within(&redis).await;
     let renew = ours.renew(request(7), within, &owner(1), lease(90_000), token(grant));
     assert_eq!(redis.run(&renew).await.code, Code::Done);
-    let fields: u64 = redis.ask(&["HLEN", NAME]).await;
+    let fields: u64 = redis.query(&["HLEN", NAME]).await;
     assert!(
         fields <= 3 * VALUES && fields.is_multiple_of(3),
         "each value whole or not at all: {fields}"
@@ -107,7 +107,7 @@ async fn a_writer_with_too_many_reads_inside_gets_no_more() {
     let redis = Redis::start().await;
     redis.run(&take(&redis, &writes(NAME), 1).await).await;
     fill_readers(&redis, READERS - 1, 1).await;
-    redis.ask::<u64>(&["HSET", NAME, "mode", "write"]).await;
+    redis.query::<u64>(&["HSET", NAME, "mode", "write"]).await;
     assert_full(&redis, &take(&redis, &reads_inside(NAME, owner(1)), 2).await).await;
     let release = writes(NAME).release(request(8), within(&redis).await, &owner(1));
     assert_eq!(redis.run(&release).await.code, Code::Done);
@@ -131,8 +131,8 @@ async fn dead_readers_do_not_keep_a_lock_that_the_last_living_one_has_left() {
         let reads = among_dead_readers(&redis, dead).await;
         let release = reads.release(request(8), within(&redis).await, &owner(1));
         assert_eq!(redis.run(&release).await.code, Code::Done);
-        assert_eq!(redis.ask::<u64>(&["EXISTS", NAME]).await, 0, "{dead}");
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        assert_eq!(redis.query::<u64>(&["EXISTS", NAME]).await, 0, "{dead}");
+        redis.query::<String>(&["FLUSHALL"]).await;
     }
 }
 
@@ -149,7 +149,7 @@ async fn dead_readers_are_removed_by_the_tries_of_a_writer_that_come_soon_after_
         }
         assert_eq!((reply.code, reply.ms), (Code::No, 10), "{attempt}");
     }
-    panic!("{} fields are left", redis.ask::<u64>(&["HLEN", NAME]).await);
+    panic!("{} fields are left", redis.query::<u64>(&["HLEN", NAME]).await);
 }
 
 /// The fields of dead readers filled the lock as long as readers overlapped.
@@ -161,29 +161,29 @@ async fn dead_readers_of_a_full_lock_are_replaced_by_new_ones() {
         assert_eq!(redis.run(&take(&redis, &reads, who).await).await.code, Code::Done, "{who}");
     }
     // Below the limit, they are removed faster than new ones can arrive.
-    let fields: u64 = redis.ask(&["HLEN", NAME]).await;
+    let fields: u64 = redis.query(&["HLEN", NAME]).await;
     assert!(fields < READERS - 58, "{fields}");
     let renew = |token_then| reads.renew(request(7), UNBOUND, &owner(1), lease(60_000), token_then);
-    let grant: u64 = redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+    let grant: u64 = redis.query(&["GET", "redisson_lock_token:{job}"]).await;
     assert_eq!(redis.run(&renew(token(grant))).await.code, Code::Done);
 }
 
 #[tokio::test]
 async fn dead_readers_of_redisson_s_are_left_to_redisson() {
     let redis = Redis::start().await;
-    redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
+    redis.query::<u64>(&["HSET", NAME, "mode", "read"]).await;
     fill(&redis, FOREIGN_LUA, &[NAME], READERS, 1).await;
-    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+    redis.query::<u64>(&["PEXPIRE", NAME, "600000"]).await;
     assert_full(&redis, &take(&redis, &reads(NAME), 2).await).await;
     let busy = redis.run(&take(&redis, &writes(NAME), 3).await).await;
     assert!(busy.code == Code::No && busy.ms > 60_000, "{busy:?}");
-    assert_eq!(redis.ask::<u64>(&["HLEN", NAME]).await, READERS + 1);
+    assert_eq!(redis.query::<u64>(&["HLEN", NAME]).await, READERS + 1);
 }
 
 #[tokio::test]
-async fn a_semaphore_with_too_many_holds_gives_no_more() {
+async fn a_semaphore_with_too_many_holds_grants_no_more() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", NAME, "50000"]).await;
+    redis.query::<String>(&["SET", NAME, "50000"]).await;
     let calls = held(&semaphore_that_publishes(NAME, 1, Publish::Plain));
     let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
     let later = redis.now_ms().await + 600_000;
@@ -197,7 +197,7 @@ async fn a_semaphore_with_too_many_holds_gives_no_more() {
 #[tokio::test]
 async fn too_many_permits_are_not_held_at_a_time() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", NAME, "500000"]).await;
+    redis.query::<String>(&["SET", NAME, "500000"]).await;
     let calls = batch(&permits_that_publish(NAME, 2, 0, Publish::Plain));
     let grant = redis.run(&take(&redis, &calls, 1).await).await.value.parse().unwrap();
     fill_holds(&redis, "{job}:timeout", PERMITS - 3, redis.now_ms().await + 600_000).await;
@@ -207,8 +207,8 @@ async fn too_many_permits_are_not_held_at_a_time() {
 /// A fair lock that Redisson holds, with a queue of this many waiters.
 pub(super) async fn queue(count: u32) -> (Redis, Fair) {
     let (redis, lock) = (Redis::start().await, Fair::new(NAME));
-    redis.ask::<u64>(&["HSET", NAME, super::fair::fixtures::JAVA[0], "1"]).await;
-    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+    redis.query::<u64>(&["HSET", NAME, super::fair::fixtures::JAVA[0], "1"]).await;
+    redis.query::<u64>(&["PEXPIRE", NAME, "600000"]).await;
     fill_queue(&redis, count).await;
     (redis, lock)
 }
@@ -230,7 +230,7 @@ async fn a_queue_that_is_full_is_joined_by_none_and_left_by_none() {
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, WAITERS - 2));
     // A waiter that Redisson evicted returns to its place: its arrival record counts.
     let queue = lock.key("redisson_lock_queue");
-    redis.ask::<u64>(&["LREM", &queue, "0", &super::fair::fixtures::field_of(1)]).await;
+    redis.query::<u64>(&["LREM", &queue, "0", &super::fair::fixtures::field_of(1)]).await;
     assert_full(&redis, &lock.acquire(nth_poll(3, 1))).await;
     let back = redis.run(&lock.acquire(nth_poll(1, 3))).await;
     assert_eq!((place_of(&back.value), back.value.ends_with(",1")), (WAITERS - 2, true));
@@ -257,7 +257,7 @@ async fn a_queue_of_dead_waiters_is_passed_by_in_a_moment() {
         let after = reply.value.split(',').nth(1).unwrap();
         assert_eq!((reply.code, after), (Code::No, "10"), "{poll}");
     }
-    panic!("{} wait", redis.ask::<u64>(&["LLEN", &lock.key("redisson_lock_queue")]).await);
+    panic!("{} wait", redis.query::<u64>(&["LLEN", &lock.key("redisson_lock_queue")]).await);
 }
 
 #[tokio::test]
@@ -271,11 +271,11 @@ async fn a_queue_of_dead_waiters_is_joined_although_it_is_full() {
     let poll = redis.run(&lock.acquire(nth_poll(1, 2))).await;
     assert_eq!((poll.code, place_of(&poll.value)), (Code::No, 0));
     // The arrivals of waiters that have left the queue are remembered.
-    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
-    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
+    redis.query::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
+    redis.query::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
     fill_queue_until(&redis, WAITERS, redis.now_ms().await - 1).await;
-    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
-    redis.ask::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
+    redis.query::<u64>(&["DEL", &lock.key("redisson_lock_queue")]).await;
+    redis.query::<u64>(&["DEL", &lock.key("redisson_lock_timeout")]).await;
     let joined = redis.run(&lock.acquire(nth_poll(3, 1))).await;
     assert_eq!((joined.code, place_of(&joined.value)), (Code::No, 0));
 }

@@ -26,7 +26,7 @@ fn every_script_is_the_one_that_is_pinned() {
 async fn redis_computes_the_same_hash() {
     let redis = Redis::start().await;
     for script in scripts::ALL {
-        let sha1: String = redis.ask(&["SCRIPT", "LOAD", &script.source(false)]).await;
+        let sha1: String = redis.query(&["SCRIPT", "LOAD", &script.source(false)]).await;
         assert_eq!(sha1, script.sha1(false), "{}", script.name);
     }
 }
@@ -44,7 +44,7 @@ async fn plain_redis_refuses_the_key_locking_line() {
     let redis = Redis::start().await;
     for script in scripts::ALL.iter().filter(|script| !script.computes_keys()) {
         let error =
-            redis.try_ask::<String>(&["SCRIPT", "LOAD", &script.source(true)]).await.unwrap_err();
+            redis.try_query::<String>(&["SCRIPT", "LOAD", &script.source(true)]).await.unwrap_err();
         assert!(error.to_string().contains("script shebang"), "{error}");
     }
 }

@@ -17,12 +17,12 @@ async fn a_release_publishes_zero_in_the_requested_way() {
     for (publish, plain, sharded) in
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
     {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let job = announced_lock("job", publish);
         let take = job.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&take).await.code, Code::Done);
         redis.published().await;
-        redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+        redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
         redis.run(&job.release(request(2), UNBOUND, &owner(1))).await;
         assert_eq!(redis.ran("publish").await, plain, "{publish:?}");
         assert_eq!(redis.ran("spublish").await, sharded, "{publish:?}");
@@ -69,7 +69,7 @@ async fn a_release_of_several_locks_publishes_on_each_channel() {
 #[tokio::test]
 async fn a_grant_of_the_last_permit_is_published_to_all_listeners() {
     let mut redis = Redis::start().await;
-    redis.ask::<String>(&["SET", "pool", "2"]).await;
+    redis.query::<String>(&["SET", "pool", "2"]).await;
     let name = LockName::parse("pool").unwrap();
     let one = PermitCount::new(1).unwrap();
     let pool = Target::Semaphore(SemaphoreCalls::new(name, Publish::Plain, one));
@@ -118,12 +118,12 @@ async fn a_published_grant_sends_one_message_and_its_copy_none() {
                 announces: true,
             });
             for may_count in [true, false] {
-                redis.ask::<String>(&["FLUSHALL"]).await;
+                redis.query::<String>(&["FLUSHALL"]).await;
                 if message == none_left {
-                    redis.ask::<String>(&["SET", "job", "1"]).await;
+                    redis.query::<String>(&["SET", "job", "1"]).await;
                 }
                 redis.published().await;
-                redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+                redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
                 for wanted in [Code::Done, Code::AlreadyYours] {
                     let code = if may_count {
                         redis.run(&take).await.code

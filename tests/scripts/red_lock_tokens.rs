@@ -78,7 +78,7 @@ pub(super) fn raise_for(
 }
 
 async fn stored(redis: &Redis) -> u64 {
-    redis.ask(&["GET", TOKEN_KEY]).await
+    redis.query(&["GET", TOKEN_KEY]).await
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_raise_stores_a_larger_token_and_keeps_all_ends() {
 }
 
 #[tokio::test]
-async fn a_raise_that_comes_late_changes_nothing_where_more_is_stored() {
+async fn a_late_raise_changes_nothing_where_a_larger_token_is_stored() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
     let granted = pair.call(&acquire(node(), None), "acquire").await;
@@ -183,7 +183,7 @@ async fn a_token_from_the_future_is_not_stored() {
 
 /// Redis' clock was set back: tokens continue above the last one.
 #[tokio::test]
-async fn a_token_that_is_ahead_already_goes_on_and_may_be_stored_again() {
+async fn a_token_that_is_ahead_already_rises_and_may_be_stored_again() {
     let redis = Redis::start().await;
     let mut pair = Pair::new(&redis).await;
     let ahead = (redis.now_ms().await + 3_600_000) * 1000;
@@ -207,9 +207,9 @@ async fn no_request_shortens_for_how_long_the_last_token_is_kept() {
     let token = granted.value.parse::<u64>().unwrap();
     let call = raise(node(), None, &granted, token + 30_000_000);
     for before_ms in [86_000_000, 1_000] {
-        redis.ask::<u64>(&["PEXPIRE", TOKEN_KEY, &before_ms.to_string()]).await;
+        redis.query::<u64>(&["PEXPIRE", TOKEN_KEY, &before_ms.to_string()]).await;
         run_keeping(&redis, &call, 1).await;
-        let left: u64 = redis.ask(&["PTTL", TOKEN_KEY]).await;
+        let left: u64 = redis.query(&["PTTL", TOKEN_KEY]).await;
         // Until the clock has passed it, at least.
         assert!(left > (before_ms - 1_000).max(20_000), "{left}");
     }
@@ -269,7 +269,7 @@ async fn a_redis_that_is_too_young_grants_nothing() {
     // whole seconds.
     let old = acquire(node().not_before(delay(1)), None);
     until(async || {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let counted = uptime(&redis).await;
         let granted = redis.run(&old).await.code == Code::Done;
         assert!(!granted || uptime(&redis).await >= 2, "{counted}");
@@ -280,7 +280,7 @@ async fn a_redis_that_is_too_young_grants_nothing() {
 
 /// The uptime of Redis in whole seconds.
 async fn uptime(redis: &Redis) -> u64 {
-    let info: String = redis.ask(&["INFO", "server"]).await;
+    let info: String = redis.query(&["INFO", "server"]).await;
     let count = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
     count.unwrap().parse().unwrap()
 }

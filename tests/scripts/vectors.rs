@@ -98,7 +98,7 @@ impl Bench {
             to_json(&reply)
         } else {
             let words = self.words.texts(&step["redis"]);
-            self.ask(&words).await;
+            self.query(&words).await;
             if words == ["FLUSHALL"] {
                 self.since = self.redis.now_ms().await;
             }
@@ -112,12 +112,12 @@ impl Bench {
         let mut words = vec!["EVAL".to_owned(), (*source).to_owned(), keys.len().to_string()];
         words.extend(keys);
         words.extend(self.words.texts(&step["args"]));
-        self.ask(&words).await
+        self.query(&words).await
     }
 
-    async fn ask(&self, words: &[String]) -> Value {
+    async fn query(&self, words: &[String]) -> Value {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        raw(self.redis.ask(&words).await)
+        raw(self.redis.query(&words).await)
     }
 
     /// An edgelatch call. A bound that starts with `+` is relative to Redis' current clock.

@@ -26,11 +26,11 @@ fn calls() -> [ScriptCall; 6] {
 async fn a_lock_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
     for call in calls() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<String>(&["SET", "job", "5"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["SET", "job", "5"]).await;
         if call.script().name == "lock_renew" {
             // Without the latch of a grant a renewal does not read the lock.
-            redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
+            redis.query::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
         }
         assert_refused(&redis, &call).await;
     }
@@ -42,8 +42,8 @@ async fn a_token_key_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
     for call in calls() {
         let uses_token_key = call.keys().iter().any(|key| key == "redisson_lock_token:{job}");
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<u64>(&["HSET", "redisson_lock_token:{job}", "a", "b"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<u64>(&["HSET", "redisson_lock_token:{job}", "a", "b"]).await;
         if uses_token_key {
             assert_refused(&redis, &call).await;
         }
@@ -55,8 +55,8 @@ async fn a_token_key_of_another_type_is_refused_and_left_alone() {
 async fn a_latch_of_another_type_is_refused_and_left_alone() {
     let redis = Redis::start().await;
     for call in calls().iter().filter(|call| call.keys()[0].starts_with("el:")) {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<u64>(&["HSET", &call.keys()[0], "a", "b"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<u64>(&["HSET", &call.keys()[0], "a", "b"]).await;
         assert_refused(&redis, call).await;
     }
 }

@@ -21,7 +21,7 @@ named! {
         Garbage = "answers that were none",
         Cut = "answers cut off",
         Swapped = "answers of others",
-        Messages = "messages heard",
+        Messages = "messages received",
         LostMessages = "messages lost",
         Forged = "messages forged",
         StreamsSilent = "streams that say nothing",

@@ -102,7 +102,7 @@ fn tests() -> ExitCode {
             coverage.add(&explore(*kind, Limits::default(), 1, UNTIL_COMPLETE).coverage);
         }
         print_coverage(&coverage);
-        pass_if(is_complete(&coverage), "something never came up")
+        pass_if(is_complete(&coverage), "an event was never reached")
     });
     let is_found = seeded_faults::all().map(|seeded_fault| {
         let name = seeded_fault.title();

@@ -37,11 +37,11 @@ pub async fn in_every_world(redis: &Redis, mut run: impl AsyncFnMut(&Redis, &Edi
     let (here, saved) = (redis.beside(0), redis.beside(1));
     let calls = every_call(NAME, "other", Publish::Both);
     for world in World::ALL {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         world.fill(&here).await;
-        let keys: Vec<String> = here.ask(&["KEYS", "*"]).await;
+        let keys: Vec<String> = here.query(&["KEYS", "*"]).await;
         for key in &keys {
-            here.ask::<u64>(&["COPY", key, key, "DB", "1"]).await;
+            here.query::<u64>(&["COPY", key, key, "DB", "1"]).await;
         }
         let is_of = |known: &&Known| world.kind().is_none() || known.kind == world.kind();
         // Calls that are remembered for ten minutes have no bound: an idempotent call without one
@@ -53,9 +53,9 @@ pub async fn in_every_world(redis: &Redis, mut run: impl AsyncFnMut(&Redis, &Edi
                 call = call.not_after(here.now_ms().await + 60_000);
             }
             run(&here, &call, world).await;
-            here.ask::<String>(&["FLUSHDB"]).await;
+            here.query::<String>(&["FLUSHDB"]).await;
             for key in &keys {
-                saved.ask::<u64>(&["COPY", key, key, "DB", "0"]).await;
+                saved.query::<u64>(&["COPY", key, key, "DB", "0"]).await;
             }
         }
     }
@@ -129,11 +129,11 @@ pub async fn with_most_arguments(
     mut run: impl AsyncFnMut(&Redis, &EditableCall) -> Vec<String>,
 ) {
     for scene in scenes() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         scene.before.fill(redis, &scene.target).await;
         life_of(redis, &scene.target, &mut run).await;
     }
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     guarded(redis, &mut run).await;
 }
 
@@ -151,11 +151,11 @@ impl Before {
             }
             Self::LiveValues => fill_values(redis, VALUES - 1_000, later).await,
             Self::Holds => {
-                redis.ask::<String>(&["SET", NAME, "100000"]).await;
+                redis.query::<String>(&["SET", NAME, "100000"]).await;
                 fill_holds(redis, "el:{job}:held", HOLDS - 1, later).await;
             }
             Self::EndedPermits => {
-                redis.ask::<String>(&["SET", NAME, "500000"]).await;
+                redis.query::<String>(&["SET", NAME, "500000"]).await;
                 fill_holds(redis, "{job}:timeout", PERMITS - 1_000, over).await;
             }
             Self::LiveReaders => fill_readers(redis, READERS - 1, 1).await,
@@ -194,7 +194,7 @@ async fn life_of(
     let grant = token(reply[1].parse().unwrap());
     if matches!(target, Target::Write(_)) {
         fill_readers(redis, READERS - 1, 1).await;
-        redis.ask::<u64>(&["HSET", NAME, "mode", "write"]).await;
+        redis.query::<u64>(&["HSET", NAME, "mode", "write"]).await;
     }
     if matches!(target, Target::Fair(_)) {
         fill_queue_until(redis, WAITERS, redis.now_ms().await - 1).await;

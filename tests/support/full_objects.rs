@@ -47,7 +47,7 @@ pub async fn fill(redis: &Redis, lua: &str, keys: &[&str], count: u64, number: u
     let mut words = vec!["EVAL", &source, &key_count];
     words.extend(keys);
     words.extend([&*count, &number]);
-    redis.ask::<redis::Value>(&words).await;
+    redis.query::<redis::Value>(&words).await;
 }
 
 /// Stores this many values that end at this time.
@@ -63,9 +63,9 @@ pub async fn fill_readers(redis: &Redis, count: u64, holds: u64) {
 
 /// Stores this many readers that died without a release: their fields, and no timeout keys.
 pub async fn fill_dead_readers(redis: &Redis, count: u64, holds: u64) {
-    redis.ask::<u64>(&["HSET", NAME, "mode", "read"]).await;
+    redis.query::<u64>(&["HSET", NAME, "mode", "read"]).await;
     fill(redis, READERS_LUA, &[NAME], count, holds).await;
-    redis.ask::<u64>(&["PEXPIRE", NAME, "600000"]).await;
+    redis.query::<u64>(&["PEXPIRE", NAME, "600000"]).await;
 }
 
 /// Stores this many holds in a set, which end at this time.
@@ -85,7 +85,7 @@ pub async fn fill_queue_until(redis: &Redis, count: u32, alive_until: u64) {
 
 /// A semaphore with this many holds.
 async fn fill_set(redis: &Redis, set: &str, count: u64, ends_at: u64) {
-    redis.ask::<String>(&["SET", NAME, "500000"]).await;
+    redis.query::<String>(&["SET", NAME, "500000"]).await;
     fill_holds(redis, set, count, ends_at).await;
 }
 
@@ -146,7 +146,7 @@ impl World {
         let (over, later) = (now - 600_000, now + 600_000);
         match self {
             Self::Empty => {}
-            Self::PlainLock => redis.ask(&["HSET", NAME, "another", "1"]).await,
+            Self::PlainLock => redis.query(&["HSET", NAME, "another", "1"]).await,
             Self::Values => fill_values(redis, VALUES, later).await,
             Self::EndedValues => fill_values(redis, VALUES, over).await,
             Self::Readers => fill_dead_readers(redis, READERS, 1).await,
@@ -154,7 +154,7 @@ impl World {
             // After one sweep of this number the rest is few enough to be examined one by one.
             Self::SomeDeadReaders => fill_dead_readers(redis, 383, 2).await,
             Self::Queue => {
-                redis.ask::<u64>(&["HSET", NAME, "another", "1"]).await;
+                redis.query::<u64>(&["HSET", NAME, "another", "1"]).await;
                 fill_queue(redis, WAITERS - 1).await;
             }
             Self::DeadQueue => fill_queue_until(redis, WAITERS, over).await,
@@ -166,13 +166,13 @@ impl World {
             Self::Evicted => {
                 fill_queue(redis, WAITERS - 1).await;
                 let caller = field(&owner(OWNERS[0]));
-                redis.ask(&["ZADD", QUEUE_KEYS[3], &WAITERS.to_string(), &caller]).await
+                redis.query(&["ZADD", QUEUE_KEYS[3], &WAITERS.to_string(), &caller]).await
             }
             Self::Holds => fill_set(redis, "el:{job}:held", HOLDS, later).await,
             Self::EndedHolds => fill_set(redis, "el:{job}:held", HOLDS, over).await,
             Self::Permits => fill_set(redis, "{job}:timeout", HOLDS, later).await,
             Self::EndedPermits => fill_set(redis, "{job}:timeout", HOLDS, over).await,
-            Self::Latch => redis.ask(&["SET", NAME, "3"]).await,
+            Self::Latch => redis.query(&["SET", NAME, "3"]).await,
         }
     }
 }

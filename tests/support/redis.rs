@@ -95,9 +95,9 @@ impl Redis {
     /// Loads all scripts, so that each call takes a single request.
     pub async fn learn(&mut self) {
         for script in scripts::ALL {
-            self.ask::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
+            self.query::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
         }
-        self.dump_sha1 = Some(self.ask(&["SCRIPT", "LOAD", DUMP]).await);
+        self.dump_sha1 = Some(self.query(&["SCRIPT", "LOAD", DUMP]).await);
     }
 
     /// Subscribes to these channels and to the shard channels of the same names. Everything that is
@@ -105,7 +105,7 @@ impl Redis {
     pub async fn listen(&mut self, channels: &[String]) {
         for channel in channels {
             self.connection.subscribe(channel).await.unwrap();
-            self.ask::<Value>(&["SSUBSCRIBE", channel]).await;
+            self.query::<Value>(&["SSUBSCRIBE", channel]).await;
         }
         self.channels.extend_from_slice(channels);
     }
@@ -135,7 +135,7 @@ impl Redis {
     pub async fn user(&self, rights: &[impl AsRef<str>]) -> MultiplexedConnection {
         let mut words = vec!["ACL", "SETUSER", "worker", "reset", "on", ">secret"];
         words.extend(rights.iter().map(AsRef::as_ref));
-        self.ask::<String>(&words).await;
+        self.query::<String>(&words).await;
         let mut connection = self.connect().await;
         let login = command(&["AUTH", "worker", "secret"]);
         assert_eq!(login.query_async::<String>(&mut connection).await.unwrap(), "OK");
@@ -144,27 +144,27 @@ impl Redis {
 
     /// Makes memory full from now on; nothing is evicted.
     pub async fn fill(&self) {
-        self.ask::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
-        self.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
-        let error = self.try_ask::<String>(&["SET", "more", "more"]).await.unwrap_err();
+        self.query::<String>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]).await;
+        self.query::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        let error = self.try_query::<String>(&["SET", "more", "more"]).await.unwrap_err();
         assert_eq!(error.code(), Some("OOM"));
     }
 
     /// The number of executions of a command since the statistics were reset.
     pub async fn ran(&self, command: &str) -> usize {
-        let info: String = self.ask(&["INFO", "commandstats"]).await;
+        let info: String = self.query(&["INFO", "commandstats"]).await;
         let calls = format!("cmdstat_{command}:calls=");
         let line = info.lines().find_map(|line| line.strip_prefix(&calls));
         line.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
     }
 
     /// Runs a command.
-    pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
-        self.try_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    pub async fn query<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_query(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
     /// Runs a command that may fail.
-    pub async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+    pub async fn try_query<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         self.send(command(words)).await
     }
 
@@ -228,7 +228,7 @@ impl Redis {
     pub async fn published(&mut self) -> Vec<(String, String)> {
         // Messages arrive on the same connection, so all earlier ones have arrived after this
         // reply.
-        self.ask::<String>(&["PING"]).await;
+        self.query::<String>(&["PING"]).await;
         let published = self.capture.lock().unwrap().take(self.place());
         published.into_iter().map(|message| (message.channel, message.text)).collect()
     }
@@ -256,7 +256,7 @@ impl Redis {
 
     /// Redis' clock in milliseconds.
     pub async fn now_ms(&self) -> u64 {
-        millis(self.ask(&["TIME"]).await)
+        millis(self.query(&["TIME"]).await)
     }
 }
 

@@ -53,7 +53,7 @@ impl TestEnv {
 
     /// Starts over: an empty Redis, and a gateway that handles each request as `plan` says.
     pub async fn reset(&self, plan: impl Fn(&RecordedCall) -> Fault + Send + Sync + 'static) {
-        self.redis.ask::<String>(&["FLUSHALL"]).await;
+        self.redis.query::<String>(&["FLUSHALL"]).await;
         self.proxy.plan(plan);
     }
 

@@ -71,7 +71,7 @@ describe("commands", () => {
 });
 
 describe("encodings", () => {
-  test("answers in base64, which is what the client asks for, and in plain are the same", async () => {
+  test("replies in base64, which the client requests, and in plain are the same", async () => {
     const plain = new Redis({ url, token, responseEncoding: false });
     await redis.set(key, "é \u{1f512}");
     assert.equal(await plain.get(key), await redis.get(key));
@@ -97,7 +97,7 @@ describe("encodings", () => {
 
 describe("read your writes", () => {
   // As in the client's own tests.
-  test("each answer brings the client another sync token, which it sends with its next request", async (t) => {
+  test("each response has a new sync token, which the client sends with its next request", async (t) => {
     const client = new Redis({ url, token });
     const fetched = t.mock.method(globalThis, "fetch");
     const had = [client.readYourWritesSyncToken];
@@ -116,7 +116,7 @@ describe("read your writes", () => {
     assert.deepEqual(sent, had);
   });
 
-  test("who does not want it has none", async () => {
+  test("a client that does not want sync tokens has none", async () => {
     const client = new Redis({ url, token, readYourWrites: false });
     assert.equal(await client.set(key, 1), "OK");
     assert.equal(await client.get(key), 1);
@@ -157,8 +157,8 @@ describe("plain requests", () => {
     assert.deepEqual([...Buffer.from(encoded, "base64")], [...bytes]);
     const raw = await send(`/get/${key}`, { headers: { "upstash-response-format": "resp2" } });
     assert.equal(raw.headers.get("content-type"), "application/octet-stream");
-    const told = Buffer.from(await raw.arrayBuffer());
-    assert.deepEqual(told, Buffer.concat([Buffer.from("$256\r\n"), bytes, Buffer.from("\r\n")]));
+    const body = Buffer.from(await raw.arrayBuffer());
+    assert.deepEqual(body, Buffer.concat([Buffer.from("$256\r\n"), bytes, Buffer.from("\r\n")]));
   });
 
   test("a value of 1.1 MB is stored and read", async () => {
@@ -168,14 +168,14 @@ describe("plain requests", () => {
     assert.equal(await redis.del(key), 1);
   });
 
-  test("what is too large is an error that says so", async () => {
+  test("a request that is too large has an error with that reason", async () => {
     await assert.rejects(redis.set(key, "v".repeat(11_000_000)), /ERR max request size exceeded/);
     assert.equal(await redis.exists(key), 0);
   });
 });
 
 describe("many at once", () => {
-  test("a pipeline answers each command, also beside one that fails", async () => {
+  test("a pipeline has a reply to each command, also beside one that fails", async () => {
     const pipeline = redis.pipeline().set(key, "1").incr(key).get(`${key}:none`);
     assert.deepEqual(await pipeline.exec(), ["OK", 2, null]);
     const failing = redis.pipeline().set(key, "text").incr(key).get(key);
@@ -210,7 +210,7 @@ describe("scripts", () => {
     assert.deepEqual(await redis.evalRo("return redis.call('get', KEYS[1])", [key], []), null);
   });
 
-  test("an unknown hash is told so, and the client's own script object gets over it", async () => {
+  test("an unknown hash has its own error, after which the client's script object sends the text", async () => {
     const fresh = `return redis.call("set", KEYS[1], ARGV[1]) -- ${key}`;
     await assert.rejects(redis.evalsha(createHash("sha1").update(fresh).digest("hex"), [key], ["v"]), /NOSCRIPT/);
     const object = redis.createScript(fresh);
@@ -223,22 +223,22 @@ describe("scripts", () => {
 describe("messages", () => {
   test("a subscriber hears what is published, and nothing after it has left", async () => {
     const subscription = redis.subscribe(key);
-    const heard = [];
+    const received = [];
     const subscribed = new Promise((resolve) => subscription.on("subscribe", resolve));
     const messages = new Promise((resolve) => {
-      subscription.on("message", (message) => heard.push(message) === 3 && resolve());
+      subscription.on("message", (message) => received.push(message) === 3 && resolve());
     });
     await subscribed;
     for (const message of ["text", { of: ["json"] }, "with,commas,in it"]) assert.equal(await redis.publish(key, message), 1);
     await messages;
-    assert.deepEqual(heard, [
+    assert.deepEqual(received, [
       { channel: key, message: "text" },
       { channel: key, message: { of: ["json"] } },
       { channel: key, message: "with,commas,in it" },
     ]);
     await subscription.unsubscribe();
     while ((await redis.publish(key, "late")) > 0);
-    assert.equal(heard.filter(({ message }) => message !== "late").length, 3);
+    assert.equal(received.filter(({ message }) => message !== "late").length, 3);
   });
 });
 
@@ -257,7 +257,7 @@ describe("@upstash/lock", () => {
     assert.equal(await redis.exists(key), 0);
   });
 
-  test("keeps others out, and lets them in afterwards", async () => {
+  test("excludes other clients until its release", async () => {
     const [first, second] = [1, 2].map(() => new Lock({ id: key, redis, lease: 60_000, retry: once }));
     assert.equal(await first.acquire(), true);
     assert.equal(await second.acquire(), false);
@@ -266,7 +266,7 @@ describe("@upstash/lock", () => {
     assert.equal(await second.release(), true);
   });
 
-  test("of many who want it one gets it", async () => {
+  test("one of many contending clients gets the lock", async () => {
     const locks = Array.from({ length: 10 }, () => new Lock({ id: key, redis, lease: 60_000, retry: once }));
     const won = await Promise.all(locks.map((lock) => lock.acquire()));
     assert.equal(won.filter(Boolean).length, 1);

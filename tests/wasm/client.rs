@@ -18,7 +18,7 @@ fn client(refusals: u32) -> Client<HostFetch, JsHost> {
 }
 
 #[wasm_bindgen_test]
-async fn a_lock_is_taken_kept_and_released() {
+async fn a_lock_is_acquired_kept_and_released() {
     let lock = client(0).lock("invoice:42").unwrap();
     let answer = lock.run(async |lease| (lease.token().as_u64(), lease.remaining())).await.unwrap();
     assert_eq!(answer.0, 1_795_268_812_119_001);

@@ -59,7 +59,7 @@ async fn results_of_each_type_are_distinguished() {
 }
 
 #[wasm_bindgen_test]
-async fn a_lock_is_taken_and_released() {
+async fn a_lock_is_acquired_and_released() {
     let _fetch = InsteadOfFetch::put(&gateway(1));
     let address = Gateway::upstash("https://gateway.example", "a-token").unwrap();
     let lock = Client::new(address, Reqwest::new(), JsHost).lock("invoice:42").unwrap();

@@ -128,7 +128,7 @@ fn a_message_of_another_channel_is_ignored() {
 
 /// S77.
 #[test]
-fn a_line_that_never_ends_takes_no_memory() {
+fn an_endless_line_uses_no_memory() {
     let topic = lock(Publish::Plain);
     for gateway in [upstash(), webdis()] {
         let mut frames = frames(&gateway, &topic);

@@ -43,7 +43,7 @@ async fn a_command_goes_to_the_node_of_its_key() {
         assert_eq!(command(&client, json!(["SET", key, "v"])).await.0, 200);
         let (master, _) = cluster.places(&key);
         // Any other node replies with a redirection.
-        let there: String = cluster.servers()[master].ask(&["GET", &key]).unwrap();
+        let there: String = cluster.servers()[master].query(&["GET", &key]).unwrap();
         assert_eq!(there, "v");
         let script = json!(["EVAL", "return redis.call('GET', KEYS[1])", 1, key]);
         assert_eq!(command(&client, script).await, (200, json!({"result": "v"})));

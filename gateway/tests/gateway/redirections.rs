@@ -32,15 +32,15 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     assert_eq!(post(&client, "/", json!(["SET", stays, 1])).await.0, 200);
     let [source, target] = [from, to].map(|number| &cluster.servers()[number]);
     let tell = |server: &test_support::servers::Server, words: &[&str]| {
-        server.ask::<()>(&[&["CLUSTER", "SETSLOT", &slot][..], words].concat()).unwrap();
+        server.query::<()>(&[&["CLUSTER", "SETSLOT", &slot][..], words].concat()).unwrap();
     };
     tell(target, &["IMPORTING", &cluster.id(from)]);
     tell(source, &["MIGRATING", &cluster.id(to)]);
 
     // A moved key is requested from the target, in single requests and in pipelines.
     assert_eq!(post(&client, "/", json!(["SET", moved, 2])).await.0, 200);
-    assert_eq!(source.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [stays]);
-    assert_eq!(target.ask::<Vec<String>>(&["KEYS", "*"]).unwrap(), [moved]);
+    assert_eq!(source.query::<Vec<String>>(&["KEYS", "*"]).unwrap(), [stays]);
+    assert_eq!(target.query::<Vec<String>>(&["KEYS", "*"]).unwrap(), [moved]);
     let commands = json!([["INCR", moved], ["INCR", stays], ["INCR", moved], ["WAIT", 0, 1]]);
     let numbers = json!([{"result": 3}, {"result": 2}, {"result": 4}]);
     for (path, commands) in [
@@ -63,7 +63,7 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     assert_eq!(post(&client, "/", json!(["GET", moved])).await.1, json!({"result": "2"}));
 
     // The slot has moved: from now on the target serves all of it.
-    source.ask::<()>(&["DEL", stays]).unwrap();
+    source.query::<()>(&["DEL", stays]).unwrap();
     for server in [target, source] {
         tell(server, &["NODE", &cluster.id(to)]);
     }
@@ -90,7 +90,7 @@ async fn a_node_that_has_given_its_slots_up_passes_everything_on() {
         let (status, answer) = post(&client, path, body).await;
         assert_eq!(status, 200, "{path}: {answer}");
         let (master, _) = cluster.places(key);
-        assert_eq!(cluster.servers()[master].ask::<u32>(&["GET", key]).unwrap(), 1);
+        assert_eq!(cluster.servers()[master].query::<u32>(&["GET", key]).unwrap(), 1);
     }
 }
 

@@ -52,7 +52,7 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     set(&client, 1).await;
     let master = sentinels.master();
     assert_ne!(master, former);
-    let there: String = sentinels.server(master).ask(&["GET", "k"]).unwrap();
+    let there: String = sentinels.server(master).query(&["GET", "k"]).unwrap();
     assert_eq!(there, "1");
 
     // A failover after the master's end, while the Sentinel that the gateway asks first does not
@@ -63,7 +63,7 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     sentinels.sentinel(0).go_on();
     let next = sentinels.master();
     assert_ne!(next, master);
-    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    let there: String = sentinels.server(next).query(&["GET", "k"]).unwrap();
     assert_eq!(there, "2");
     assert_eq!(answer(client.bare(Method::GET, "/healthz")).await.0, 200);
 
@@ -72,7 +72,7 @@ async fn commands_go_to_the_master_before_and_after_a_failover() {
     for value in 3..50 {
         set(&client, value).await;
     }
-    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    let there: String = sentinels.server(next).query(&["GET", "k"]).unwrap();
     assert_eq!(there, "49");
 }
 
@@ -90,7 +90,7 @@ async fn a_master_that_hangs_is_left_when_the_sentinels_name_another() {
     // The stream's connection is still open, but would receive nothing more.
     stream.end().await;
     let next = sentinels.master();
-    let there: String = sentinels.server(next).ask(&["GET", "k"]).unwrap();
+    let there: String = sentinels.server(next).query(&["GET", "k"]).unwrap();
     assert_eq!(there, "1");
     sentinels.server(master).go_on();
 }

@@ -90,7 +90,7 @@ impl HolderLog {
 
     /// Checks that the entries are consistent with the history; returns their number.
     pub(crate) fn check(&self, redis: &Server, seen: &History) -> Result<usize, String> {
-        let list: Vec<usize> = redis.ask(&["LRANGE", &self.list, "0", "-1"]).unwrap();
+        let list: Vec<usize> = redis.query(&["LRANGE", &self.list, "0", "-1"]).unwrap();
         check(&list, seen).map_err(|what| format!("{what}\n{} is {list:?}", self.list))?;
         Ok(list.len())
     }

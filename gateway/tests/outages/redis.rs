@@ -146,7 +146,7 @@ async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
         async |env, load| {
             for _ in 0..load.draw(8) {
                 for _ in 0..load.draw(40) {
-                    env.redis.ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+                    env.redis.query::<()>(&["SCRIPT", "FLUSH"]).unwrap();
                     load.wait_for_results(&["granted"], 1).await;
                 }
                 load.wait_for_grants(1).await;
@@ -170,7 +170,8 @@ async fn a_full_redis_refuses_acquisitions_and_allows_renewals_and_releases() {
                 let (_, lock) = object.ways(&client, "kept").swap_remove(0);
                 kept.push(lock.acquire_with(options).await.unwrap());
             }
-            let sets = |limit| env.redis.ask::<()>(&["CONFIG", "SET", "maxmemory", limit]).unwrap();
+            let sets =
+                |limit| env.redis.query::<()>(&["CONFIG", "SET", "maxmemory", limit]).unwrap();
             sets("1");
             let calls = load.draw(FAILURES);
             load.wait_for_results(&["full"], calls).await;

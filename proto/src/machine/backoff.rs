@@ -9,8 +9,8 @@ use crate::time::Instant;
 
 /// The first step of a waiter.
 const FIRST: Duration = Duration::from_millis(50);
-/// The first step of a request that ends or undoes something: its attempts extend over some
-/// seconds, in which a gateway may restart.
+/// The first step of a request that ends or undoes a hold: its attempts extend over some seconds,
+/// in which a gateway may restart.
 const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step without a budget: a waiter retries once a second on average.
 const STEP_MAX: Duration = Duration::from_secs(2);
@@ -107,7 +107,7 @@ impl Backoff {
         Self { pacing, step, pauses: 0 }
     }
 
-    /// The back-off of requests that end or undo something: fewer attempts over a longer time.
+    /// The back-off of requests that end or undo a hold: fewer attempts over a longer time.
     pub(super) const fn of_undoing() -> Self {
         Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }

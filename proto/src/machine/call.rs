@@ -67,7 +67,7 @@ impl RetriedCall {
         Self { fresh_request_ids: true, ..Self::new(script, attempts, attempt_time) }
     }
 
-    /// A call that ends or undoes something: its attempts are further apart.
+    /// A call that ends or undoes a hold, or cancels an operation: its attempts are further apart.
     pub(super) fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         Self { backoff: Backoff::of_undoing(), ..Self::new(script, attempts, attempt_time) }
     }

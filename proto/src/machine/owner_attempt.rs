@@ -20,7 +20,7 @@ pub(super) struct OwnerAttempt {
     pub(super) ends_at: Instant,
     /// The number of tries with this owner.
     pub(super) tries: u32,
-    /// Whether something may be held, or may still be granted, under this owner.
+    /// Whether Redis may store a hold of this owner, or may still grant one.
     pub(super) open: bool,
 }
 

@@ -121,9 +121,9 @@ async fn a_retry_after_one_bad_response_succeeds() {
     for (name, response, _) in indeterminate() {
         env.reset(acquiring(1, Fault::executed(response))).await;
         let lease = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap().unwrap();
-        let token: String = env.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+        let token: String = env.redis.query(&["GET", "redisson_lock_token:{job}"]).await;
         assert_eq!(lease.token().to_string(), token, "{name}");
-        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
+        assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         env.assert_nothing_is_held(name).await;
     }
@@ -138,7 +138,7 @@ async fn a_wait_continues_after_bad_responses() {
     for (name, response, _) in indeterminate() {
         env.reset(acquiring(2, Fault::executed(response))).await;
         let lease = env.in_virtual_time(&host, lock.acquire_with(options)).await.unwrap();
-        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
+        assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"], "{name}");
         assert_eq!(lease.release().await, Ok(Released::Released), "{name}");
         env.assert_nothing_is_held(name).await;
     }
@@ -166,7 +166,7 @@ async fn if_the_undo_has_no_reply_either_the_outcome_is_unknown_until_the_lease_
         };
         assert_eq!(cause, FailureKind::Broken, "{name}");
         assert!(held_at_most >= lease, "{name}");
-        until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0).await;
+        until(async || env.redis.query::<u64>(&["EXISTS", "job"]).await == 0).await;
     }
 }
 
@@ -225,11 +225,11 @@ async fn a_held_lock_is_busy_also_after_bad_responses() {
     let (env, lock, host) = env().await;
     for (name, response, _) in indeterminate() {
         env.reset(acquiring(1, Fault::executed(response))).await;
-        env.redis.ask::<u64>(&["HSET", "job", "java:1", "1"]).await;
-        env.redis.ask::<u64>(&["PEXPIRE", "job", "60000"]).await;
+        env.redis.query::<u64>(&["HSET", "job", "java:1", "1"]).await;
+        env.redis.query::<u64>(&["PEXPIRE", "job", "60000"]).await;
         let lease = env.in_virtual_time(&host, lock.try_acquire()).await.unwrap();
         assert!(lease.is_none(), "{name}");
-        env.redis.ask::<u64>(&["DEL", "job"]).await;
+        env.redis.query::<u64>(&["DEL", "job"]).await;
         env.assert_nothing_is_held(name).await;
     }
 }

@@ -20,7 +20,7 @@ async fn a_request_that_arrives_twice_is_executed_once() {
     let lock = env.client_with_long_attempts().lock("job").unwrap();
     for _ in 0..3 {
         let lease = lock.acquire().await.unwrap();
-        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
         lease.renew(Some(Duration::from_secs(60))).await.unwrap();
         assert_eq!(lease.is_held().await, Ok(true));
         assert_eq!(lock.inspect().await.unwrap().hold_count, 1);
@@ -47,8 +47,8 @@ async fn fifteen_executions_of_one_acquisition_are_one_grant() {
         let lock = client.lock("job").unwrap();
         let lease = env.in_virtual_time(&host, lock.acquire()).await.unwrap();
         assert_eq!(env.proxy.count("lock_acquire"), 3);
-        assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
-        let token: String = env.redis.ask(&["GET", "redisson_lock_token:{job}"]).await;
+        assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+        let token: String = env.redis.query(&["GET", "redisson_lock_token:{job}"]).await;
         assert_eq!(token, lease.token().to_string());
         assert_eq!(lease.release().await, Ok(Released::Released));
         env.assert_nothing_is_held("fifteen").await;
@@ -78,7 +78,7 @@ async fn copies_do_not_end_the_hold_of_the_next_holder() {
     let next = lock.acquire().await.unwrap();
     assert!(env.proxy.deliver_copies().await >= 4);
     assert_eq!(next.is_held().await, Ok(true));
-    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     assert_eq!(next.release().await, Ok(Released::Released));
 }
 
@@ -163,12 +163,12 @@ async fn a_hash_has_left_although_its_text_has_not() {
     })
     .await;
     let client = Client::new(env.gateway_with_long_attempts(), Hashes::default(), TokioHost::new());
-    env.redis.ask::<String>(&["SCRIPT", "FLUSH"]).await;
+    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
     // Another client sends the script, and then the network delivers a copy of the hash.
     env.redis.learn().await;
     env.proxy.deliver_copies().await;
-    assert_eq!(env.redis.ask::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
+    assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     // Without Redis' clock the client may be granted the lock for ten minutes, and holds it for a
     // lease from then on.
     let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error.kind else {

@@ -66,7 +66,7 @@ async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
     let ReleaseError::Unknown { held_at_most, cause } = error.kind else { panic!("{error}") };
     assert_eq!(cause, FailureKind::TimedOut);
     assert!(held_at_most >= time);
-    until(async || env.redis.ask::<u64>(&["EXISTS", "job"]).await == 0).await;
+    until(async || env.redis.query::<u64>(&["EXISTS", "job"]).await == 0).await;
 }
 
 #[tokio::test]

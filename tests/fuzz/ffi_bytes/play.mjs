@@ -33,45 +33,45 @@ export const ok = (holds, what) => {
 
 /** Runs a case; returns every method that was called, with its outcome. */
 export async function play(choices) {
-  const heard = new Set();
+  const outcomes = new Set();
   const gateway = new Gateway(choices);
   const off = new AbortController();
-  const told = { heard, gateway, off, choices };
+  const context = { outcomes, gateway, off, choices };
   // The first client starts the module.
   connect({ url: URL_, token: TOKEN, fetch: good });
-  await (choices.byte() % 2 ? behind(told) : before(told));
+  await (choices.byte() % 2 ? behind(context) : before(context));
   // After any case the module still works for other clients.
   const locks = connect({ url: URL_, token: TOKEN, fetch: good });
-  const lease = await ended(locks.lock("job").acquire(), told);
+  const lease = await ended(locks.lock("job").acquire(), context);
   ok(lease.token === 1_700_000_000_000_000, "a lock is had after this");
-  ok((await ended(lease.release(), told)) === "released", "and is given back");
+  ok((await ended(lease.release(), context)) === "released", "and is given back");
   ok(Object.keys(Object.prototype).length === 0, "prototypes stay as they are");
-  return heard;
+  return outcomes;
 }
 
 /**
  * Calls the functions of the WebAssembly module, also with arguments that options.js would reject.
  */
-async function behind(told) {
-  const { choices, gateway } = told;
+async function behind(context) {
+  const { choices, gateway } = context;
   const numbers = (most) => Float64Array.from({ length: choices.byte() % (most + 1) }, () => choices.number());
-  const things = [attempt(told, "open", () => open(URL_, TOKEN, new Float64Array(6).fill(NaN), gateway.fetch))];
-  attempt(told, "open any", () => open(choices.text(), choices.text(), numbers(7), gateway.fetch));
+  const things = [attempt(context, "open", () => open(URL_, TOKEN, new Float64Array(6).fill(NaN), gateway.fetch))];
+  attempt(context, "open any", () => open(choices.text(), choices.text(), numbers(7), gateway.fetch));
   while (choices.left > 0) {
     const [of, other] = [choices.one(things), choices.one(things)];
     const what = choices.byte() % 30;
     const kind = choices.byte() % 4;
-    if (kind === 0) attempt(told, `get ${what}`, () => of.get(what, choices.text()));
+    if (kind === 0) attempt(context, `get ${what}`, () => of.get(what, choices.text()));
     if (kind === 1) {
-      const made = attempt(told, `create ${what}`, () => of.create(what, other, choices.text(), numbers(6), choices.bytes(60)));
+      const made = attempt(context, `create ${what}`, () => of.create(what, other, choices.text(), numbers(6), choices.bytes(60)));
       if (made) things.push(made);
     }
     if (kind > 1) {
       const texts = Array.from({ length: choices.byte() % 4 }, () => choices.text());
       const asked = new Promise((resolve, reject) => {
-        attempt(told, "call", () => of.call(what, other, numbers(6), texts, told.off.signal, { resolve, reject }));
+        attempt(context, "call", () => of.call(what, other, numbers(6), texts, context.off.signal, { resolve, reject }));
       });
-      const answer = await outcome(asked, told, `call ${what}`);
+      const answer = await outcome(asked, context, `call ${what}`);
       if (answer instanceof Handle) {
         ok(gateway.hasGranted, "the gateway has granted no lease");
         things.push(answer);
@@ -81,18 +81,18 @@ async function behind(told) {
 }
 
 /** Calls the methods of the API with values of any kind. */
-async function before(told) {
-  const { choices, gateway } = told;
+async function before(context) {
+  const { choices, gateway } = context;
   const things = [connect({ url: URL_, token: TOKEN, fetch: gateway.fetch })];
   while (choices.left > 0) {
     const of = choices.one(things);
     const name = choices.one(members(of));
-    const values = Array.from({ length: choices.byte() % 4 }, () => value(told, things));
-    const made = attempt(told, name, () => {
+    const values = Array.from({ length: choices.byte() % 4 }, () => value(context, things));
+    const made = attempt(context, name, () => {
       const member = of[name];
       return typeof member === "function" ? member.apply(of, values) : member;
     });
-    const answer = made instanceof Promise ? await outcome(made, told, name) : made;
+    const answer = made instanceof Promise ? await outcome(made, context, name) : made;
     if (name === "acquire" && answer !== undefined) ok(gateway.hasGranted, "the gateway has granted no lease");
     const parts = answer?.read && answer.write ? [answer.read, answer.write] : [answer];
     things.push(...parts.filter((part) => members(part).some((name) => ["acquire", "release", "set", "countDown"].includes(name))));
@@ -123,24 +123,24 @@ function value({ choices, off }, things) {
 }
 
 /** Makes the call at once. */
-function attempt(told, name, call) {
+function attempt(context, name, call) {
   try {
     const result = call();
-    told.heard.add(`${name}: ${result === null ? null : typeof result}`);
+    context.outcomes.add(`${name}: ${result === null ? null : typeof result}`);
     return result;
   } catch (error) {
-    isOurs(errorOf(error, {}), told, name);
+    isOurs(errorOf(error, {}), context, name);
   }
 }
 
 /** Awaits the outcome; aborts the call if it takes too long. */
-async function outcome(asked, told, name) {
+async function outcome(asked, context, name) {
   try {
-    const answer = await ended(asked, told);
-    told.heard.add(`${name}: ${answer === null ? null : typeof answer}`);
+    const answer = await ended(asked, context);
+    context.outcomes.add(`${name}: ${answer === null ? null : typeof answer}`);
     return answer;
   } catch (error) {
-    isOurs(errorOf(error, {}), told, name);
+    isOurs(errorOf(error, {}), context, name);
   }
 }
 
@@ -161,12 +161,12 @@ async function ended(asked, { off }) {
 }
 
 /** Whether it is an edgelatch error without a secret, or an error that the case itself threw. */
-function isOurs(error, { heard }, name) {
+function isOurs(error, { outcomes }, name) {
   const isThrown = error instanceof RangeError && error.message === "thrown on purpose";
-  if (isThrown) return heard.add(`${name}: thrown`);
+  if (isThrown) return outcomes.add(`${name}: thrown`);
   ok(!(error instanceof WebAssembly.RuntimeError), `${name} has trapped: ${error?.stack}`);
   const isTyped = error instanceof EdgelatchError || error instanceof TypeError;
   ok(isTyped, `${name} throws ${Object.prototype.toString.call(error)} ${error?.stack}`);
   ok(!String(error.stack).includes(TOKEN) && !JSON.stringify(error).includes(TOKEN), `${name} tells the token`);
-  heard.add(`${name}: ${error.code ?? error.name} ${error.option ?? error.reason ?? ""}`);
+  outcomes.add(`${name}: ${error.code ?? error.name} ${error.option ?? error.reason ?? ""}`);
 }

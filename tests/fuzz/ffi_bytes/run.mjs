@@ -42,7 +42,7 @@ async function tried(input) {
   current = input;
   executions++;
   const before = known.size;
-  for (const heard of await play(new Choices(input))) known.add(heard);
+  for (const outcome of await play(new Choices(input))) known.add(outcome);
   await settled();
   forgetAll();
   return known.size > before;

@@ -1,4 +1,4 @@
-//! The fuzz targets: for each boundary that data crosses, what must hold for any data. `cargo xtask
+//! The fuzz targets: for each boundary that data crosses, the assertions for any data. `cargo xtask
 //! fuzz` runs them, and the tests replay earlier findings.
 //!
 //! A target takes bytes and panics when an assertion fails. The reference is another library where

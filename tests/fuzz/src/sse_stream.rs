@@ -75,7 +75,7 @@ fn lines(events: &[StreamEvent], bytes: &[u8], word: &str, channel: &str) {
             assert_eq!(wanted.next(), Some(&StreamEvent::Subscribed));
         } else if let Some(payload) = data.strip_prefix(message.as_bytes()) {
             let Some(StreamEvent::Message(read)) = wanted.next() else {
-                panic!("a message is not heard")
+                panic!("a message has no event")
             };
             // A longer payload is not a number.
             if payload.len() <= 20 {

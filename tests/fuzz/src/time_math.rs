@@ -185,7 +185,7 @@ fn unheard(machine: &mut Acquire, begun: Instant) -> Option<Duration> {
             }
             Output::Subscribe { .. } => {}
             Output::Done(Err(AcquireError::Cancelled { held_at_most })) => return held_at_most,
-            Output::Done(other) => panic!("{other:?} of what nothing was heard of"),
+            Output::Done(other) => panic!("{other:?} without a reply"),
         }
     }
     panic!("it never ends")

@@ -53,7 +53,7 @@ async fn a_write_that_a_lost_cluster_master_did_not_replicate_is_reported_as_los
 
     // The replica may stand for election, however old its data is.
     let late = ["CONFIG", "SET", "cluster-replica-validity-factor", "0"];
-    cluster.servers()[replica].ask::<()>(&late).unwrap();
+    cluster.servers()[replica].query::<()>(&late).unwrap();
     estrange(&cluster.servers()[replica]);
     cut_off(&cluster.servers()[master]);
     let gone = hold(&client, &format!("{tag}:gone"), AcquireOptions::new()).await;
@@ -109,18 +109,18 @@ async fn a_write_that_a_lost_master_under_sentinels_did_not_replicate_is_reporte
 
 /// Keeps a replica from reconnecting to its master.
 fn estrange(replica: &Server) {
-    replica.ask::<()>(&["CONFIG", "SET", "masterauth", "another"]).unwrap();
+    replica.query::<()>(&["CONFIG", "SET", "masterauth", "another"]).unwrap();
 }
 
 /// Disconnects a master's replicas: its further writes are stored nowhere else.
 fn cut_off(master: &Server) {
-    master.ask::<u64>(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
+    master.query::<u64>(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
     block_in_place(|| until(|| (replicas_of(master) == 0).then_some(())));
 }
 
 /// The number of replicas that receive its writes.
 fn replicas_of(master: &Server) -> usize {
-    let info: String = master.ask(&["INFO", "replication"]).unwrap();
+    let info: String = master.query(&["INFO", "replication"]).unwrap();
     info.matches("state=online").count()
 }
 

@@ -60,7 +60,7 @@ async fn a_client_finds_out_once_that_it_is_a_cluster() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn locks_of_one_slot_are_taken_in_one_request_and_a_tag_makes_them_so() {
+async fn locks_of_one_slot_are_acquired_in_one_request_and_a_tag_puts_them_there() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let (client, recorder) = env.client();
@@ -74,7 +74,7 @@ async fn locks_of_one_slot_are_taken_in_one_request_and_a_tag_makes_them_so() {
 
 // Slow: the servers of a real Redis Cluster have to start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn if_one_slot_is_busy_nothing_is_taken_in_the_others() {
+async fn if_one_slot_is_busy_nothing_is_acquired_in_the_others() {
     let cluster = Cluster::shared();
     let env = TestEnv::new(cluster.url()).await;
     let (client, _) = env.client();

@@ -62,8 +62,8 @@ async fn a_release_is_published_on_the_shard_or_to_all_nodes_as_requested() {
             // A later message shows that nothing was published before it.
             let (master, _) = cluster.places(&name);
             let server = &cluster.servers()[master];
-            server.ask::<u64>(&["SPUBLISH", &channel, "end"]).unwrap();
-            server.ask::<u64>(&["PUBLISH", &channel, "end"]).unwrap();
+            server.query::<u64>(&["SPUBLISH", &channel, "end"]).unwrap();
+            server.query::<u64>(&["PUBLISH", &channel, "end"]).unwrap();
             let before = shard.read_until(&format!("smessage,{channel},end")).await;
             assert_eq!(before.contains(&format!("smessage,{channel},0")), sharded, "{publish:?}");
             let before = all.read_until(&format!("message,{channel},end")).await;
@@ -103,8 +103,8 @@ async fn the_head_of_a_fair_queue_is_notified_on_its_own_channel_s_shard() {
     let server = &cluster.servers()[cluster.places(&name).0];
     let queue = format!("redisson_lock_queue:{name}");
     let timeouts = format!("redisson_lock_timeout:{name}");
-    server.ask::<u64>(&["RPUSH", &queue, waiter]).unwrap();
-    server.ask::<u64>(&["ZADD", &timeouts, "9999999999999", waiter]).unwrap();
+    server.query::<u64>(&["RPUSH", &queue, waiter]).unwrap();
+    server.query::<u64>(&["ZADD", &timeouts, "9999999999999", waiter]).unwrap();
     let channel = format!("redisson_lock__channel:{name}:{waiter}");
     let mut shard = Listener::to(&env, "ssubscribe", &channel).await;
     held.release().await.unwrap();

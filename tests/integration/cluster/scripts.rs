@@ -45,7 +45,7 @@ async fn every_script_uses_one_slot_for_any_name() {
         protect(&client, &name).await;
     }
     for name in names("asking") {
-        ask(&env, &recorder, &name).await;
+        query(&env, &recorder, &name).await;
     }
     majority(&env, &recorder).await;
     assert_eq!(recorder.redis_errors(), Vec::<String>::new());
@@ -55,7 +55,7 @@ async fn every_script_uses_one_slot_for_any_name() {
 
 /// Calls that no object makes as long as nothing goes wrong: the queue of a fair lock, and the
 /// cancellation of a request.
-async fn ask(env: &TestEnv, recorder: &RecordingTransport, name: &str) {
+async fn query(env: &TestEnv, recorder: &RecordingTransport, name: &str) {
     let name = LockName::parse(name).unwrap();
     let fair = FairCalls::new(name.clone(), FairSettings::default(), Publish::Plain);
     let reply = send(env, recorder, &fair.queue(calls::request(1), None)).await;
@@ -110,16 +110,16 @@ async fn a_node_that_has_forgotten_its_scripts_is_sent_them_again() {
         let (master, _) = cluster.places(&name);
         for (kind, lock) in kinds(&client, &name) {
             let lease = lock.acquire().await.unwrap();
-            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            cluster.servers()[master].query::<()>(&["SCRIPT", "FLUSH"]).unwrap();
             let before = recorder.count();
             assert!(lease.is_held().await.unwrap(), "{kind}");
             assert_eq!(recorder.count(), before + 2, "{kind}");
             assert!(lease.is_held().await.unwrap(), "{kind}");
             assert_eq!(recorder.count(), before + 3, "{kind}");
-            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            cluster.servers()[master].query::<()>(&["SCRIPT", "FLUSH"]).unwrap();
             lease.release().await.unwrap();
             let options = AcquireOptions::new().replicas(1);
-            cluster.servers()[master].ask::<()>(&["SCRIPT", "FLUSH"]).unwrap();
+            cluster.servers()[master].query::<()>(&["SCRIPT", "FLUSH"]).unwrap();
             acquire(&lock, options).await.release().await.unwrap();
         }
     }

@@ -10,7 +10,7 @@ use edgelatch::error::FailureKind;
 use edgelatch::transport::{ByteStream as _, Request, Response, Transport};
 use serde_json::Value;
 
-/// Where the checks run, and what the runtime adds to requests.
+/// The servers of the checks, and the headers that the runtime adds to requests.
 pub(crate) struct Surroundings<'a> {
     /// The address of the peer.
     pub(crate) peer: &'a str,
@@ -33,7 +33,7 @@ pub(crate) async fn check(transport: &impl Transport, around: &Surroundings<'_>)
     a_redirection_is_reported_and_not_followed(transport, around).await;
     a_connection_that_breaks_is_broken(transport, around).await;
     a_refused_connection_is_reported_as_not_sent(transport, around).await;
-    a_dropped_future_gives_the_request_up(transport, around).await;
+    a_dropped_future_abandons_the_request(transport, around).await;
     a_stream_is_asked_for_as_one_and_comes_to_its_end(transport, around).await;
     a_stream_that_is_redirected_or_refused_says_so(transport, around).await;
     a_dropped_stream_is_closed(transport, around).await;
@@ -211,7 +211,7 @@ async fn a_refused_connection_is_reported_as_not_sent(
 }
 
 /// S52.
-async fn a_dropped_future_gives_the_request_up(
+async fn a_dropped_future_abandons_the_request(
     transport: &impl Transport,
     around: &Surroundings<'_>,
 ) {

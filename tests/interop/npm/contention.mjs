@@ -47,25 +47,25 @@ export async function contended(world, { take, give, most, counter }) {
   assert.ok(turns.length > 0 && java.sections > 0);
   assert.ok(turns.every(({ right }) => right));
   assert.equal(java.violations, 0);
-  assert.equal(await world.ask("GET", gauge), "0");
+  assert.equal(await world.command("GET", gauge), "0");
   await own.close();
   return [...turns.map(({ turn }) => turn), ...java.turns.map(([, turn]) => turn)].sort((a, b) => a - b);
 }
 
-async function contend({ make, client, ask }, { gauge, counter, most }, isOver) {
+async function contend({ make, client, command }, { gauge, counter, most }, isOver) {
   const ours = make(client());
   const signal = new AbortController().signal;
   const options = { waitMs: "until-aborted", signal };
   const turns = [];
   while (!isOver()) {
     const lease = await ("availablePermits" in ours ? ours.acquire(1, options) : ours.acquire(options));
-    const right = (await ask("INCR", gauge)) <= most;
+    const right = (await command("INCR", gauge)) <= most;
     let turn;
     if (counter) {
-      turn = Number(await ask("GET", counter)) + 1;
-      await ask("SET", counter, String(turn));
+      turn = Number(await command("GET", counter)) + 1;
+      await command("SET", counter, String(turn));
     }
-    await ask("DECR", gauge);
+    await command("DECR", gauge);
     turns.push({ right, turn });
     assert.equal(await lease.release(), "released");
   }

@@ -14,7 +14,7 @@ import { startPeer } from "./peer.mjs";
 /** The largest number of Redis servers that a kind uses. */
 const NODES = 3;
 
-/** Starts all servers; `close` ends them. `ask` uses the first Redis. */
+/** Starts all servers; `close` ends them. `command` runs on the first Redis. */
 export async function startEnv() {
   // First the steps that may fail: a started program would keep this one from ending.
   const folder = required("EDGELATCH_PEER");
@@ -48,7 +48,7 @@ export async function startEnv() {
       return peer.open(configs);
     },
     /** Runs a command in Redis. */
-    async ask(...words) {
+    async command(...words) {
       const [{ url, token }] = nodes;
       const headers = { authorization: `Bearer ${token}` };
       const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(words) });

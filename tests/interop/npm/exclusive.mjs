@@ -97,10 +97,10 @@ export const exclusive = {
 };
 
 /** Whether the remaining time of the hold has risen four times, or `isOver`. */
-function fourRenewals({ ask, name }, isOver) {
+function fourRenewals({ command, name }, isOver) {
   let [renewals, last] = [0, Infinity];
   return async () => {
-    const now = await ask("PTTL", name);
+    const now = await command("PTTL", name);
     renewals += now > last ? 1 : 0;
     last = now;
     return renewals === 4 || isOver();
@@ -124,7 +124,7 @@ export const told = {
     assert.ok(remainingMs > 0 && remainingMs <= 30_000);
   },
 
-  async "each side ends the other's hold by force, and the other is told"({ java, ours }) {
+  async "each side ends the other's hold by force, and the other is notified"({ java, ours }) {
     const lease = await ours.acquire();
     assert.equal(await java.call("forceUnlock"), true);
     assert.equal(await lease.isHeld(), false);
@@ -184,7 +184,7 @@ export const again = {
 
 /** Kinds that are not re-entrant. */
 export const never = {
-  async "each side is told that it holds it already"(world) {
+  async "each side gets the reply that it holds the lock already"(world) {
     const { java, ours, edgelatch } = world;
     await java.call("lock");
     assert.equal((await rejection(java.call("lock"))).javaClass, "java.lang.IllegalMonitorStateException");

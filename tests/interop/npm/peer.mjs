@@ -23,21 +23,21 @@ export function startPeer(folder) {
   const flags = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
   const classes = `${join(folder, "classes")}:${join(folder, "lib/*")}`;
   const java = spawn("java", [...flags, "-cp", classes, "edgelatch.peer.Peer"], { stdio: ["pipe", "pipe", "inherit"] });
-  const asked = new Map();
+  const pending = new Map();
   createInterface(java.stdout).on("line", (line) => {
     const { id, value, ...rest } = JSON.parse(line);
-    const { resolve, reject } = asked.get(id);
-    asked.delete(id);
+    const { resolve, reject } = pending.get(id);
+    pending.delete(id);
     if (rest.error) reject(new Thrown(rest));
     else resolve(value);
   });
   const ended = new Promise((resolve) => java.on("close", resolve));
-  ended.then(() => asked.forEach(({ reject }) => reject(new Error("the JVM has ended"))));
+  ended.then(() => pending.forEach(({ reject }) => reject(new Error("the JVM has ended"))));
   let last = 0;
-  const ask = (command) =>
+  const send = (command) =>
     new Promise((resolve, reject) => {
       last += 1;
-      asked.set(last, { resolve, reject });
+      pending.set(last, { resolve, reject });
       java.stdin.write(`${JSON.stringify({ id: last, ...command })}\n`);
     });
   return {
@@ -49,10 +49,10 @@ export function startPeer(folder) {
       const open = async (config) => {
         last += 1;
         const service = `service-${last}`;
-        await ask({ do: "open", service, config });
+        await send({ do: "open", service, config });
         return service;
       };
-      return new Service(ask, await Promise.all(configs.map(open)));
+      return new Service(send, await Promise.all(configs.map(open)));
     },
     async close() {
       java.stdin.end();
@@ -66,30 +66,30 @@ export function startPeer(folder) {
  * servers.
  */
 class Service {
-  #ask;
+  #send;
   #end;
 
-  constructor(ask, nodes) {
+  constructor(send, nodes) {
     /** The names of its clients. */
     this.nodes = nodes;
-    this.#ask = (command) => ask({ ...command, service: nodes[0] });
-    this.#end = () => Promise.all(nodes.map((service) => ask({ do: "close", service })));
+    this.#send = (command) => send({ ...command, service: nodes[0] });
+    this.#end = () => Promise.all(nodes.map((service) => send({ do: "close", service })));
   }
 
   /** One of Redisson's objects, used by the thread of this name. */
   object(description, thread = "a") {
-    const ask = (command) => this.#ask({ ...command, thread });
+    const send = (command) => this.#send({ ...command, thread });
     return {
       /** Starts a call; it is pending when this returns. */
-      call: (method, ...args) => soon(ask({ do: "call", object: description, method, args }), `${method} of Java`),
+      call: (method, ...args) => soon(send({ do: "call", object: description, method, args }), `${method} of Java`),
       /** Waits until the thread is in one of Redisson's waits. */
-      waits: () => until(() => ask({ do: "waits" }), "Java waits"),
+      waits: () => until(() => send({ do: "waits" }), "Java waits"),
     };
   }
 
   /** Runs contending threads; `Contention.java` documents the command. It may take long. */
-  contend(question) {
-    return this.#ask({ ...question, do: "contend" });
+  contend(request) {
+    return this.#send({ ...request, do: "contend" });
   }
 
   /** Ends like a service that is killed. */

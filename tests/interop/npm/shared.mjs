@@ -32,7 +32,7 @@ export const readers = {
     await waiting;
   },
 
-  async "our writer that goes on reading lets readers of Java in"({ java, other, client, name }) {
+  async "our writer that keeps a read admits readers of Java"({ java, other, client, name }) {
     const { read, write } = client().locks.owner().readWriteLock(name, { peerWatchdogMs: null });
     const writing = await write.acquire({ leaseMs: ENDLESS });
     const reading = await read.acquire({ leaseMs: ENDLESS });
@@ -68,7 +68,7 @@ export const semaphore = {
     assert.equal(await java.call("drainPermits"), 2);
   },
 
-  async "each side gets what the other gives back"(world) {
+  async "each side acquires permits that the other releases"(world) {
     const { java, ours, edgelatch } = world;
     await ours.trySetPermits(1);
     const lease = await ours.acquire();
@@ -91,7 +91,7 @@ export const semaphore = {
 };
 
 export const permits = {
-  async "each side gives back and prolongs what the other has taken"({ java, ours }) {
+  async "each side releases and prolongs permits that the other has acquired"({ java, ours }) {
     await ours.trySetPermits(4);
     const lease = await ours.acquire(2, { leaseMs: 60_000 });
     const [first] = lease.permitIds;
@@ -110,7 +110,7 @@ export const permits = {
     assert.equal(await java.call("acquiredPermits"), 0);
   },
 
-  async "each side gets what the other gives back, or what has run out"(world) {
+  async "each side acquires permits that the other releases, and expired ones"(world) {
     const { java, ours } = world;
     await ours.trySetPermits(1);
     const lease = await ours.acquire(1, { leaseMs: ENDLESS });
@@ -137,7 +137,7 @@ export const permits = {
 };
 
 export const latch = {
-  async "both sides count it down, and each lets the other go on"(world) {
+  async "both sides count it down, and each ends the other's waits"(world) {
     const { java, other, ours, edgelatch } = world;
     await java.call("trySetCount", 2);
     assert.equal(await ours.trySetCount(9), false);
@@ -157,7 +157,7 @@ export const latch = {
     assert.equal(await ours.count(), 0);
   },
 
-  async "a latch that we delete lets Java go on"({ java, ours }) {
+  async "a latch that we delete ends Java's waits"({ java, ours }) {
     await ours.trySetCount(5);
     const waiting = java.call("await");
     await java.waits();

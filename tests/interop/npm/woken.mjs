@@ -10,11 +10,11 @@ const LONG = { leaseMs: ENDLESS, waitMs: ENDLESS, maxRequests: 10_000 };
 
 export const woken = {
   // S87.
-  async "an unlock of Java is heard, and costs us one request"({ java, client, make, ask, name }) {
+  async "an unlock of Java wakes our waiter, which sends one request"({ java, client, make, command, name }) {
     await java.call("lock", ms(ENDLESS));
     const own = client();
     const acquired = make(own).acquire(LONG);
-    const listeners = async () => Number((await ask("PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`))[1]);
+    const listeners = async () => Number((await command("PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`))[1]);
     // The waiter was refused, has subscribed, and was refused again.
     await until(async () => own.seen.answers >= 3 && (await listeners()) === 1, "we listen");
     const before = own.seen.answers;

@@ -41,7 +41,7 @@ enum Stage {
     Finished(Outcome),
 }
 
-/// The result of a client whose machines have ended: whether it may still hold something in Redis.
+/// The result of a client whose machines have ended: whether it may still have a hold in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
     Busy,

@@ -71,7 +71,7 @@ fn two_clients_wait_for_parts_with_one_in_common() {
 }
 
 #[test]
-fn a_wait_for_two_parts_that_is_cancelled_and_one_that_goes_on() {
+fn a_wait_for_two_parts_that_is_cancelled_and_one_that_continues() {
     let plan = waits(Plan { calls: [6, 2], ..ONCE });
     let world = World { times: &[0], losses: 1, ..world([Plan { cancels: true, ..plan }, plan]) };
     holds(world, |reached| vec![&reached.all_held, &reached.undone]);

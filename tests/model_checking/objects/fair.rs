@@ -127,7 +127,7 @@ mod large {
     }
 
     #[test]
-    fn a_wait_that_goes_on_under_another_owner() {
+    fn a_wait_that_continues_under_another_owner() {
         let world = fair([STAYS, FAIR]);
         let world = World { java_holds_for: Some(605), in_flight: 1, copies: 1, ..world };
         let vacuous = &[properties::HELD_AT_MOST, properties::ORDER];

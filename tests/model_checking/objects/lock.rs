@@ -43,7 +43,7 @@ fn a_wait_that_is_cancelled_while_a_copy_is_under_way() {
 }
 
 #[test]
-fn a_connection_that_breaks_while_the_request_goes_on() {
+fn a_connection_that_breaks_while_the_request_stays_in_flight() {
     let world =
         World { copies: 1, breaks: 1, times: &[0, 20, 40], ..world([PLAN, waits(PLAN, 20)]) };
     holds(world, &[BothGranted, Busy, Abandoned, Lost]);

@@ -47,7 +47,7 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
 }
 
 #[test]
-fn with_a_bound_that_moves_a_permit_is_taken_twice() {
+fn with_a_bound_that_moves_a_permit_is_granted_twice() {
     let world = counted([ENDLESS, PLAN], 2);
     let world = World { plans: vec![ENDLESS, ENDLESS], ..world };
     let (moving_bound, without) = (Some(110), Some(rules::HELD_WITHOUT_LATCH));

@@ -37,7 +37,7 @@ pub(super) struct Snapshot {
     subscribed: Vec<String>,
 }
 
-/// The client whose script ran, and what the checker needs of the script.
+/// The client whose script ran, and the parts of the script that the checker needs.
 pub(super) enum By<'a> {
     /// Any script of a Redisson client.
     Java {
@@ -168,7 +168,7 @@ impl Checker {
         }
         if let By::Try { copy: true, .. } = by {
             coverage.count("copies");
-            ensure(before == after, || "a copy changes something".into())?;
+            ensure(before == after, || "a copy has an effect".into())?;
         }
         self.note_ends(by, coverage);
         self.note_arrivals(by, before, after);

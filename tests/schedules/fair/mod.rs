@@ -235,7 +235,7 @@ fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
 fn the_queue_needs_each_of_its_rules() {
     let (overtaken, ghost) = ("is overtaken", "has ended and is there");
     let rules = [
-        (Rule::SendNumber, "a copy changes something"),
+        (Rule::SendNumber, "a copy has an effect"),
         (Rule::Arrival, overtaken),
         (Rule::Room, "Java evicts"),
         (Rule::Grace, "no way in"),

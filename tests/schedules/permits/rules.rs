@@ -91,7 +91,7 @@ fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
 
 /// S93.
 #[test]
-fn without_an_allowance_java_s_clock_takes_what_is_held() {
+fn without_an_allowance_a_held_permit_of_java_s_is_granted() {
     let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.skew = 0);
     assert_needed(400, &plan, &[TAKEN, "a permit of Java's was taken"]);
 }

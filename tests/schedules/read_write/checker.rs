@@ -10,7 +10,7 @@ use super::{JOB, ReadWrite};
 use test_support::script_model::read_write::rules;
 
 impl ReadWrite {
-    /// Checks a script's reply and what it left behind.
+    /// Checks a script's reply and the keys after it.
     pub(super) fn check_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let index = request.client;
         let field = self.clients[index].field.clone();
@@ -106,7 +106,7 @@ impl ReadWrite {
         let is_left =
             |field: &&String| fields.contains(field.as_str()) || want.as_ref() == Some(*field);
         if let Some(field) = self.owners.ended().find(is_left) {
-            return Err(format!("{field} has ended and something of it is there"));
+            return Err(format!("{field} has ended and has a record"));
         }
         // A read hold of ours exists only with its timeout key (R1), unless the scripts leave it
         // out.

@@ -98,7 +98,7 @@ fn a_reader_without_a_parent_does_not_come_in() {
 
 #[test]
 fn a_want_that_outlives_its_writer_keeps_readers_out_needlessly() {
-    assert_rule_needed(rules::WANT_ENDS, &["has ended and something of it is there"]);
+    assert_rule_needed(rules::WANT_ENDS, &["has ended and has a record"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_reader_of_java_s_that_died_after_a_downgrade_holds_a_writer_up_unless_it_is
 }
 
 #[test]
-fn a_timeout_key_without_an_end_is_taken_for_dead_unless_it_counts_as_alive() {
+fn a_timeout_key_without_an_end_is_dead_unless_it_counts_as_alive() {
     for (without, wanted) in [(None, Code::No), (Some(rules::NO_END), Code::Done)] {
         let mut model = model_without(without);
         assert!(model.java_read_acquire(&JAVA, 10_000, START));

@@ -1,5 +1,5 @@
 //! A real Redis and the model of the scripts that execute the same calls. Compares their replies,
-//! everything they store, and what they publish.
+//! everything they store, and their messages.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -31,7 +31,7 @@ pub(crate) struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     pub(crate) async fn new(redis: &'a Redis) -> Self {
-        redis.ask::<String>(&["FLUSHDB"]).await;
+        redis.query::<String>(&["FLUSHDB"]).await;
         let now = redis.now_ms().await;
         let mut model = ScriptModel::new(Latches::On);
         model.subscribers = redis.subscribers();
@@ -105,27 +105,27 @@ impl<'a> Pair<'a> {
 
     /// Writes a text or a hash without a script.
     pub(crate) async fn write(&mut self, key: &str, value: Value, ends_at: Option<u64>) {
-        self.redis.ask::<u64>(&["DEL", key]).await;
+        self.redis.query::<u64>(&["DEL", key]).await;
         match &value {
-            Value::Text(text) => drop(self.redis.ask::<String>(&["SET", key, text]).await),
+            Value::Text(text) => drop(self.redis.query::<String>(&["SET", key, text]).await),
             Value::Hash(fields) => {
                 for (field, value) in fields {
-                    self.redis.ask::<u64>(&["HSET", key, field, value]).await;
+                    self.redis.query::<u64>(&["HSET", key, field, value]).await;
                 }
             }
             Value::List(elements) => {
                 for element in elements {
-                    self.redis.ask::<u64>(&["RPUSH", key, element]).await;
+                    self.redis.query::<u64>(&["RPUSH", key, element]).await;
                 }
             }
             Value::Sorted(members) => {
                 for (member, score) in members {
-                    self.redis.ask::<u64>(&["ZADD", key, &score.to_string(), member]).await;
+                    self.redis.query::<u64>(&["ZADD", key, &score.to_string(), member]).await;
                 }
             }
         }
         if let Some(at) = ends_at {
-            self.redis.ask::<u64>(&["PEXPIREAT", key, &at.to_string()]).await;
+            self.redis.query::<u64>(&["PEXPIREAT", key, &at.to_string()]).await;
         }
         self.model.put(key, value, ends_at);
     }
@@ -135,10 +135,10 @@ impl<'a> Pair<'a> {
         let keys = self.model.dump(self.redis.now_ms().await);
         let Some((key, entry)) = keys.iter().nth(of % keys.len().max(1)) else { return };
         if away {
-            self.redis.ask::<u64>(&["DEL", key]).await;
+            self.redis.query::<u64>(&["DEL", key]).await;
             self.model.delete(key);
         } else {
-            self.redis.ask::<u64>(&["PERSIST", key]).await;
+            self.redis.query::<u64>(&["PERSIST", key]).await;
             self.model.put(key, entry.value.clone(), None);
         }
     }

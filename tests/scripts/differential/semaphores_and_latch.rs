@@ -133,7 +133,7 @@ impl World<'_> {
             }
             Step::Loss { of } => self.pair.touch(*of, true).await,
             Step::Gone { object } => {
-                self.pair.redis.ask::<u64>(&["DEL", NAMES[*object]]).await;
+                self.pair.redis.query::<u64>(&["DEL", NAMES[*object]]).await;
                 self.pair.model.delete(NAMES[*object]);
             }
             Step::End { object, ms } => {
@@ -196,7 +196,7 @@ impl World<'_> {
     async fn run_out(&mut self, at: i64) {
         for set in SETS {
             let scores: Vec<(Raw, f64)> =
-                self.pair.redis.ask(&["ZRANGE", set, "0", "-1", "WITHSCORES"]).await;
+                self.pair.redis.query(&["ZRANGE", set, "0", "-1", "WITHSCORES"]).await;
             for (member, score) in scores {
                 if score < 1e14 {
                     let mut over = redis::cmd("ZADD");

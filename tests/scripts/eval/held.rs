@@ -44,7 +44,7 @@ pub(crate) fn targets() -> Vec<Target> {
 }
 
 async fn counted(redis: &Redis) -> u64 {
-    redis.ask::<Option<u64>>(&["GET", "{job}:count"]).await.unwrap_or(0)
+    redis.query::<Option<u64>>(&["GET", "{job}:count"]).await.unwrap_or(0)
 }
 
 async fn within(redis: &Redis) -> Bound {
@@ -55,7 +55,7 @@ async fn within(redis: &Redis) -> Bound {
 async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
     let redis = Redis::start().await;
     for target in targets() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let (calls, bound) = (Calls(target), within(&redis).await);
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let what = take.script().name;
@@ -82,15 +82,15 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
 async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
     let redis = Redis::start().await;
     for (target, key) in targets().into_iter().skip(1).step_by(4).zip(["{job}:3", "job"]) {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let (calls, bound) = (Calls(target), within(&redis).await);
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let grant = redis.run(&take).await.value.parse().unwrap();
         if key == "job" {
             let value = calls.release(request(9), bound, &owner(1)).args()[5].clone();
-            redis.ask::<u64>(&["HSET", key, &value, "another:1"]).await;
+            redis.query::<u64>(&["HSET", key, &value, "another:1"]).await;
         } else {
-            redis.ask::<u64>(&["DEL", key]).await;
+            redis.query::<u64>(&["DEL", key]).await;
         }
         let eval = calls.0.eval(owner(1), token(grant), &count(9)).unwrap();
         assert_eq!(redis.run(&eval.call(request(2), bound)).await.code, Code::Lost, "{key}");

@@ -150,7 +150,7 @@ async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
     let own = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();
     let call = call.call(request(9), held.bound);
-    held.redis.ask::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
+    held.redis.query::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
     assert_eq!(held.redis.run(&call).await.code, Code::Unknown);
 }
 

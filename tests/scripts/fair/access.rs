@@ -70,12 +70,12 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
             if !looks || ends && key == queue {
                 continue;
             }
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let odd = if key == lock.name { "SET" } else { "SADD" };
-            redis.ask::<redis::Value>(&[odd, key, "5"]).await;
+            redis.query::<redis::Value>(&[odd, key, "5"]).await;
             let error = redis.cells(&call).await.unwrap_err();
             assert!(error.to_string().contains("WRONGTYPE"), "{}: {error}", call.script().name);
-            let keys: Vec<String> = redis.ask(&["KEYS", "*"]).await;
+            let keys: Vec<String> = redis.query(&["KEYS", "*"]).await;
             assert_eq!(keys, [key], "{}", call.script().name);
         }
     }
@@ -87,7 +87,7 @@ async fn a_token_that_cannot_rise_grants_nothing() {
     let lock = Fair::new("job");
     let key = lock.key("redisson_lock_token");
     for last in ["9007199254740991", "1e300", "garbage"] {
-        redis.ask::<String>(&["SET", &key, last]).await;
+        redis.query::<String>(&["SET", &key, last]).await;
         for poll in [nth_poll(1, 1), nth_poll(2, 1).at_last()] {
             assert_eq!(redis.run(&lock.acquire(poll)).await.code, Code::TokenRange, "{last}");
         }
@@ -99,7 +99,7 @@ async fn a_token_that_cannot_rise_grants_nothing() {
 async fn a_user_needs_the_documented_commands_and_keys_and_no_more() {
     let redis = Redis::start().await;
     for name in ["job", "x{a}b"] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let lock = Fair::new(name);
         let channel = lock.key("redisson_lock__channel");
         let on = [
@@ -119,7 +119,7 @@ async fn a_user_needs_the_documented_commands_and_keys_and_no_more() {
 async fn a_user_without_one_command_never_leaves_a_hold_or_a_key_of_ours_without_an_expiry() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let lock = Fair::new("job");
         let mut worker = redis.user(&rights(&["~*", "&*"], &COMMANDS, missing)).await;
         for call in conversation(&redis, &lock).await {
@@ -164,14 +164,14 @@ async fn the_next_waiter_is_notified_on_its_own_channel_in_the_requested_way() {
         [(Publish::Plain, 1, 0), (Publish::Sharded, 0, 1), (Publish::Both, 1, 1)]
     {
         for name in ["job", "x{a}b"] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let lock = Fair::announced(name, publish);
             redis.run(&lock.acquire(nth_poll(1, 1))).await;
             redis.run(&lock.acquire(nth_poll(2, 1))).await;
             let now = i64::try_from(redis.now_ms().await).unwrap();
             lock.java().acquire(&redis, JAVA[0], 300_000, now).await;
             redis.published().await;
-            redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+            redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
             redis.run(&lock.release(1)).await;
             let publications = (redis.ran("publish").await, redis.ran("spublish").await);
             assert_eq!(publications, (plain, sharded));

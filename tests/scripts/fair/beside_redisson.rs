@@ -50,13 +50,13 @@ impl Bench {
 
     async fn queue(&self) -> Vec<String> {
         let key = self.lock.key("redisson_lock_queue");
-        self.redis.ask(&["LRANGE", &key, "0", "-1"]).await
+        self.redis.query(&["LRANGE", &key, "0", "-1"]).await
     }
 
     /// How far a score is ahead, in seconds, rounded to tens: the test itself may take a while.
     async fn ahead(&self, field: &str) -> i64 {
         let key = self.lock.key("redisson_lock_timeout");
-        let score: f64 = self.redis.ask(&["ZSCORE", &key, field]).await;
+        let score: f64 = self.redis.query(&["ZSCORE", &key, field]).await;
         #[expect(clippy::cast_possible_truncation, reason = "scores are whole")]
         let left = score as i64 - self.now().await;
         (left + 5_000).div_euclid(10_000) * 10
@@ -110,7 +110,7 @@ async fn a_queue_of_both_is_served_in_the_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn an_asynchronous_waiter_of_redisson_that_gives_up_evicts_none_of_ours() {
+async fn an_asynchronous_waiter_of_redisson_that_leaves_evicts_none_of_ours() {
     let bench = Bench::new().await;
     bench.takes(0, 300_000).await;
     bench.takes(1, 5_000).await;

@@ -29,7 +29,7 @@ fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
 }
 
 async fn assert_remembered(redis: &Redis, key: &str, reply: &Reply, life: u64) {
-    let left: u64 = redis.ask(&["PTTL", key]).await;
+    let left: u64 = redis.query(&["PTTL", key]).await;
     let elapsed = redis.now_ms().await - reply.server_ms;
     assert!(left <= life && left + elapsed + 1 >= life, "{left} of {life} after {elapsed}");
 }
@@ -50,12 +50,12 @@ async fn a_queue_without_live_waiters_expires_after_a_day() {
         let reply = redis.run(&lock.acquire(nth_poll(1, number))).await;
         assert_eq!(reply.code, Code::No);
         for key in ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key)) {
-            let ends: u64 = redis.ask(&["PEXPIRETIME", &key]).await;
+            let ends: u64 = redis.query(&["PEXPIRETIME", &key]).await;
             // Redis computes the expiry from a later reading of the clock than the script's.
             let read = reply.server_ms..=redis.now_ms().await;
             assert!(read.contains(&(ends - 86_400_000)), "{key}: {ends}");
             // As if half of the day had passed: the next poll extends it to a day again.
-            redis.ask::<u64>(&["PEXPIRE", &key, "43200000"]).await;
+            redis.query::<u64>(&["PEXPIRE", &key, "43200000"]).await;
         }
     }
 }
@@ -65,7 +65,7 @@ async fn a_latch_outlives_memory_lease_and_bound_in_each_of_its_states() {
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     for bound in bounds(&redis).await {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let granted = Poll { lease_ms: 3_600_000, ..nth_poll(1, 1).within(bound) };
         let reply = redis.run(&lock.acquire(granted)).await;
         assert_eq!(reply.code, Code::Done);
@@ -79,7 +79,7 @@ async fn a_latch_outlives_memory_lease_and_bound_in_each_of_its_states() {
         let reply = redis.run(&lock.abandon(4, bound, None)).await;
         assert_remembered(&redis, &lock.latch(4), &reply, life(bound, 0, &reply)).await;
         for key in [lock.beats(), lock.arrivals()] {
-            let left: u64 = redis.ask(&["PTTL", &key]).await;
+            let left: u64 = redis.query(&["PTTL", &key]).await;
             assert!(left > life(bound, 0, &reply), "{key}: {left}");
         }
     }
@@ -90,7 +90,7 @@ async fn a_previous_owner_is_remembered_beyond_all_bounds_that_it_can_have_had()
     let redis = Redis::start().await;
     let lock = Fair::new("job");
     for bound in bounds(&redis).await {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         is_held(&redis, &lock).await;
         redis.run(&lock.acquire(nth_poll(9, 1))).await;
         let takes_over = redis.run(&lock.acquire(nth_poll(1, 1).after(9).within(bound))).await;
@@ -109,7 +109,7 @@ async fn a_reply_from_a_tombstone_prolongs_it() {
     let abandon = lock.release(1);
     let reply = redis.run(&abandon).await;
     for call in [&abandon, &lock.acquire(nth_poll(1, 1))] {
-        redis.ask::<u64>(&["PEXPIRE", &lock.latch(1), "5000"]).await;
+        redis.query::<u64>(&["PEXPIRE", &lock.latch(1), "5000"]).await;
         let again = redis.run(call).await;
         assert_remembered(&redis, &lock.latch(1), &again, life(UNBOUND, 0, &reply)).await;
     }
@@ -183,7 +183,7 @@ async fn a_queued_waiter_can_still_be_granted_when_memory_is_full() {
     passes(&redis, &other.release(5), Code::Done).await;
     for owner in [1, 3, 4, 5, 9] {
         let of = if owner == 5 { &other } else { &lock };
-        let latch: String = redis.ask(&["GET", &of.latch(owner)]).await;
+        let latch: String = redis.query(&["GET", &of.latch(owner)]).await;
         assert!(latch.starts_with('x'), "{owner}: {latch}");
     }
 }

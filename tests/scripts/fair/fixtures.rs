@@ -148,7 +148,7 @@ impl Fair {
     /// Lets time pass; returns the keys that expire by that.
     pub(crate) async fn age(&self, redis: &Redis, ms: u64) -> Vec<String> {
         let (script, ms) = (include_str!("age.lua"), ms.to_string());
-        redis.ask(&["EVAL", script, "2", &self.arrivals(), &self.watch(), &ms]).await
+        redis.query(&["EVAL", script, "2", &self.arrivals(), &self.watch(), &ms]).await
     }
 
     pub(crate) fn java(&self) -> JavaKeys {
@@ -246,7 +246,7 @@ impl JavaKeys {
         let mut words = vec!["EVAL", &source, &count];
         words.extend(keys);
         words.extend(args);
-        redis.ask(&words).await
+        redis.query(&words).await
     }
 }
 

@@ -27,7 +27,7 @@ enum Before {
 }
 
 async fn prepare(redis: &Redis, lock: &Fair, before: Before) -> u64 {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let now = i64::try_from(redis.now_ms().await).unwrap();
     let takes = async |owner: u32| redis.run(&lock.acquire(nth_poll(owner, 1))).await.value;
     let java = lock.java();
@@ -104,7 +104,7 @@ async fn cases(redis: &Redis) -> Vec<(&'static str, Before, Code, Make)> {
 
 /// S4.
 #[tokio::test]
-async fn a_request_that_comes_twice_is_done_once() {
+async fn a_repeated_request_is_executed_once() {
     let mut redis = Redis::start().await;
     for name in ["job", "x{a}b", "é/?# \""] {
         let lock = Fair::new(name);
@@ -177,11 +177,11 @@ async fn a_takeover_keeps_place_and_ticket_and_its_copies_do_nothing() {
     let lock = Fair::new("job");
     prepare(&redis, &lock, Before::Previous).await;
     let (queue, arrivals) = (lock.key("redisson_lock_queue"), lock.arrivals());
-    let arrival: String = redis.ask(&["ZSCORE", &arrivals, &field_of(9)]).await;
+    let arrival: String = redis.query(&["ZSCORE", &arrivals, &field_of(9)]).await;
     let call = lock.acquire(nth_poll(1, 1).after(9));
     assert!(redis.run(&call).await.value.starts_with("0,"));
-    assert_eq!(redis.ask::<String>(&["ZSCORE", &arrivals, &field_of(1)]).await, arrival);
-    let waiting: Vec<String> = redis.ask(&["LRANGE", &queue, "0", "-1"]).await;
+    assert_eq!(redis.query::<String>(&["ZSCORE", &arrivals, &field_of(1)]).await, arrival);
+    let waiting: Vec<String> = redis.query(&["LRANGE", &queue, "0", "-1"]).await;
     assert_eq!(waiting, [&field_of(1), &field_of(2), JAVA[1]]);
     // A second takeover, and late copies of all earlier requests.
     assert!(redis.run(&lock.acquire(nth_poll(3, 1).after(1))).await.value.starts_with("0,"));

@@ -1,4 +1,4 @@
-//! `tests/vectors/fair.json`: what the re-implementations of Redisson's scripts leave in Redis,
+//! `tests/vectors/fair.json`: the keys that the re-implementations of Redisson's scripts leave,
 //! byte for byte.
 
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ impl Bench {
             }
         };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match self.redis.ask(&words).await {
+        match self.redis.query(&words).await {
             Raw::Nil => Value::Null,
             Raw::Int(number) => json!(number),
             _ => Value::Null,

@@ -25,7 +25,7 @@ async fn a_grant_leaves_what_redisson_would_and_its_lease_is_longer_there_by_the
         (format!("{value}:{us}:lock_count"), "1".into()),
     ];
     assert_eq!(hash(&redis).await, wanted.into());
-    let left: u64 = redis.ask(&["PTTL", GROUP]).await;
+    let left: u64 = redis.query(&["PTTL", GROUP]).await;
     let kept = 30_000 + 2 * PAD + 1_000;
     assert!(left > kept - 1_000 && left <= kept, "{left}");
     let keys: Vec<String> = redis.dump().await.into_keys().collect();
@@ -34,7 +34,7 @@ async fn a_grant_leaves_what_redisson_would_and_its_lease_is_longer_there_by_the
 }
 
 #[tokio::test]
-async fn each_side_is_refused_what_the_other_holds_and_takes_what_is_beside_it() {
+async fn each_side_is_refused_the_values_of_the_other_and_acquires_those_beside_them() {
     let mut redis = Redis::start().await;
     let take = values(&["A", "B"]).acquire(request(1), UNBOUND, &owner(1), lease(60_000), false);
     let grant: u64 = redis.run(&take).await.value.parse().unwrap();
@@ -67,7 +67,7 @@ async fn a_refusal_has_the_index_of_the_first_held_value_of_the_set() {
     let calls = values(&["A", "B", "C", "D"]);
     let edgelatch_proto::protocol::calls::Target::Group(group) = &calls.0 else { unreachable!() };
     for value in ["A", "B", "C", "D"] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         assert_eq!(Java::new(&redis, H).takes(&[value], 60_000).await, None);
         let refused = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         let number = redis.run(&refused).await.value.parse().ok();
@@ -90,11 +90,11 @@ async fn java_s_hold_counts_are_read_and_what_it_holds_for_too_long_ends_with_th
 /// Redisson does not extend a group in its last millisecond, and believes that it holds values that
 /// are gone in the next one.
 #[tokio::test]
-async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
+async fn java_keeps_a_group_that_it_acquires_as_our_hold_ends() {
     let redis = Redis::start().await;
     let calls = values_of(GROUP, &["A"], 100, Publish::Plain);
     for (renewed, ahead) in [(false, 0), (true, 0), (false, -100), (true, 100)] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(100), false);
         let grant = redis.run(&take).await.value.parse().unwrap();
         if renewed {
@@ -104,42 +104,42 @@ async fn java_keeps_what_it_takes_in_the_moment_in_which_our_hold_ends() {
         // Like Redisson's waiters, which retry as soon as the hold ends.
         let java = Java { ahead, ..Java::new(&redis, H) };
         while java.takes(&["A"], 30_000).await.is_some() {}
-        let left: i64 = redis.ask(&["PTTL", GROUP]).await;
+        let left: i64 = redis.query(&["PTTL", GROUP]).await;
         assert!(left > 20_000, "renewed: {renewed}, ahead: {ahead}");
     }
 }
 
 #[tokio::test]
-async fn a_value_whose_hold_is_over_is_taken_only_when_no_clock_of_java_s_can_think_otherwise() {
+async fn an_expired_value_is_granted_only_when_it_has_expired_by_any_clock_of_java_s() {
     let redis = Redis::start().await;
     // The hold has ended by Redis' clock for this long; Java's clock may be behind by the pad.
     for (passed, code) in [(500, Code::No), (1_500, Code::Done)] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let java = Java { ahead: -30_000 - passed, ..Java::new(&redis, H) };
         assert_eq!(java.takes(&["A"], 30_000).await, None);
-        redis.ask::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
+        redis.query::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
         let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         assert_eq!(redis.run(&take).await.code, code, "{passed}");
     }
     // An edgelatch hold has ended when Redis' clock says so.
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     redis.run(&take).await;
     let at = (redis.now_ms().await - 1).to_string();
     let ends = format!("{}:{}:expire_time", field("A"), text_of(&owner(1)));
-    redis.ask::<u64>(&["HSET", GROUP, &ends, &at]).await;
+    redis.query::<u64>(&["HSET", GROUP, &ends, &at]).await;
     let next = values(&["A"]).acquire(request(2), UNBOUND, &owner(2), lease(30_000), false);
     assert_eq!(redis.run(&next).await.code, Code::Done);
     assert_eq!(hash(&redis).await.len(), 3, "nothing of the last owner is left");
 }
 
 #[tokio::test]
-async fn java_s_late_unlock_does_not_take_our_value_away() {
+async fn java_s_late_unlock_does_not_release_our_value() {
     // H's lease has ended by Redis' clock, but not by its own. The next owner is edgelatch.
     let redis = Redis::start().await;
     let java = Java { ahead: -32_000, ..Java::new(&redis, H) };
     assert_eq!(java.takes(&["A"], 30_000).await, None);
-    redis.ask::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
+    redis.query::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
     let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&take).await.value.parse().unwrap();
     assert_eq!(java.unlocks(&["A"], 1).await.number, None);
@@ -151,7 +151,7 @@ async fn java_s_late_unlock_does_not_take_our_value_away() {
 async fn leftovers_of_earlier_owners_are_removed_from_a_small_group() {
     let redis = Redis::start().await;
     for (others, swept) in [(10, true), (600, false)] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         // H acquires, then G, whose clock is ahead; then G unlocks. H's helper fields are left, and
         // H still believes in its hold.
         assert_eq!(Java::new(&redis, H).takes(&["A"], 30_000).await, None);
@@ -216,24 +216,24 @@ async fn a_forced_release_frees_values_of_any_owner_and_ignores_free_ones() {
 #[tokio::test]
 async fn a_group_without_an_end_keeps_having_none_and_one_of_ours_always_has_one() {
     let redis = Redis::start().await;
-    redis.ask::<u64>(&["HSET", GROUP, "another", "value"]).await;
+    redis.query::<u64>(&["HSET", GROUP, "another", "value"]).await;
     let calls = values(&["A"]);
     let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let grant = redis.run(&take).await.value.parse().unwrap();
     let renew = calls.renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));
     assert_eq!(redis.run(&renew).await.ms, 60_000);
-    assert_eq!(redis.ask::<i64>(&["PTTL", GROUP]).await, -1);
+    assert_eq!(redis.query::<i64>(&["PTTL", GROUP]).await, -1);
     redis.run(&calls.release(request(3), UNBOUND, &owner(1))).await;
     assert_eq!(hash(&redis).await.len(), 1);
 
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     // The group has only entries of earlier owners: the script removes them, and the group with
     // them, but must set the expiry.
     let helper = format!("{}:{H}:expire_time", field("A"));
-    redis.ask::<u64>(&["HSET", GROUP, &field("A"), H, &helper, "1"]).await;
-    redis.ask::<u64>(&["PEXPIRE", GROUP, "5000"]).await;
+    redis.query::<u64>(&["HSET", GROUP, &field("A"), H, &helper, "1"]).await;
+    redis.query::<u64>(&["PEXPIRE", GROUP, "5000"]).await;
     let take = calls.acquire(request(4), UNBOUND, &owner(2), lease(30_000), false);
     assert_eq!(redis.run(&take).await.code, Code::Done);
-    assert!(redis.ask::<i64>(&["PTTL", GROUP]).await > 5_000);
+    assert!(redis.query::<i64>(&["PTTL", GROUP]).await > 5_000);
     assert_eq!(hash(&redis).await.len(), 3);
 }

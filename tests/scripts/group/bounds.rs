@@ -19,7 +19,7 @@ fn life(bound: Bound, lease_ms: u64, reply: &Reply) -> u64 {
 }
 
 async fn assert_lives(redis: &Redis, call: &ScriptCall, reply: &Reply, life: u64) {
-    let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
+    let left: u64 = redis.query(&["PTTL", &call.keys()[0]]).await;
     let elapsed = redis.now_ms().await - reply.server_ms;
     assert!(left <= life && left + elapsed + 1 >= life, "{left} of {life} after {elapsed}");
 }
@@ -31,11 +31,11 @@ async fn a_group_s_latches_and_tombstones_outlive_memory_lease_and_bound() {
     let unbounded = Bound { not_after: None, keep: Duration::from_secs(600) };
     let bounded = bound(redis.now_ms().await + 500_000, 1_000);
     for bound in [UNBOUND, unbounded, bounded] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         for lease_ms in [100, 3_600_000] {
             let who = owner(if lease_ms == 100 { 1 } else { 2 });
             let take = calls.acquire(request(1), bound, &who, lease(lease_ms), false);
-            redis.ask::<u64>(&["DEL", GROUP]).await;
+            redis.query::<u64>(&["DEL", GROUP]).await;
             let reply = redis.run(&take).await;
             assert_eq!(reply.code, Code::Done);
             assert_lives(&redis, &take, &reply, life(bound, lease_ms, &reply)).await;
@@ -48,7 +48,7 @@ async fn a_group_s_latches_and_tombstones_outlive_memory_lease_and_bound() {
             assert_eq!((abandoned.code, refused.code), (Code::No, code));
             for (call, reply) in [(&abandon, &abandoned), (&last, &refused)] {
                 assert_lives(&redis, call, reply, life(bound, 0, reply)).await;
-                redis.ask::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
+                redis.query::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
             }
         }
     }
@@ -106,7 +106,7 @@ async fn a_renewal_of_values_is_of_its_own_grant_and_never_shortens() {
             .collect();
         assert_eq!(fields_with_end, [&ends.to_string(), &ends.to_string()]);
         for key in [GROUP, &take.keys()[0]] {
-            assert!(redis.ask::<u64>(&["PTTL", key]).await > 190_000, "{key}");
+            assert!(redis.query::<u64>(&["PTTL", key]).await > 190_000, "{key}");
         }
     }
 }
@@ -121,13 +121,13 @@ async fn full() -> (Redis, u64) {
 }
 
 #[tokio::test]
-async fn with_full_memory_no_value_is_taken_and_nothing_is_written() {
+async fn with_full_memory_no_value_is_acquired_and_nothing_is_written() {
     let (redis, _) = full().await;
     // There is an entry to sweep too: a deletion before the write must not make a full Redis accept
     // it.
-    redis.ask::<String>(&["CONFIG", "SET", "maxmemory", "0"]).await;
-    redis.ask::<u64>(&["HSET", GROUP, &format!("{}:java:7:expire_time", field("C")), "1"]).await;
-    redis.ask::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    redis.query::<String>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    redis.query::<u64>(&["HSET", GROUP, &format!("{}:java:7:expire_time", field("C")), "1"]).await;
+    redis.query::<String>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     let (free, before) = (values(&["C"]), redis.dump().await);
     for last in [false, true] {
         let call = free.acquire(request(2), UNBOUND, &owner(2), lease(30_000), last);
@@ -168,5 +168,5 @@ async fn with_full_memory_calls_that_end_or_prolong_a_hold_of_values_succeed() {
 /// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
-    assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);
+    assert_eq!(redis.query::<String>(&["GET", &call.keys()[0]]).await, record);
 }

@@ -130,7 +130,7 @@ impl<'a> Java<'a> {
         let fields: Vec<String> = values.iter().map(|value| field(value)).collect();
         let mut words = vec!["EVAL", &timed, &count, self.group];
         words.extend(keys.iter().chain(args).chain(&fields).map(String::as_str));
-        let answer: Vec<Value> = self.redis.ask(&words).await;
+        let answer: Vec<Value> = self.redis.query(&words).await;
         let number = match answer.get(1) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,

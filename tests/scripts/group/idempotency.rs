@@ -21,7 +21,7 @@ enum Before {
 
 /// Brings the group into a state; returns the token of owner 1's hold, or 1.
 async fn prepare(redis: &Redis, before: Before) -> u64 {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let holder = match before {
         Before::Nothing => return 1,
         Before::HeldByJava => {
@@ -91,7 +91,7 @@ fn without_ends(content: Content) -> Content {
 
 /// S4.
 #[tokio::test]
-async fn a_request_about_values_that_comes_twice_is_done_once() {
+async fn a_repeated_request_about_values_is_executed_once() {
     let mut redis = Redis::start().await;
     for (before, make) in cases(&redis).await {
         let call = make(prepare(&redis, before).await);
@@ -145,7 +145,7 @@ async fn nothing_of_an_owner_of_values_comes_back_after_its_release() {
 async fn one_owner_is_granted_once_even_if_java_had_the_values_in_between() {
     let redis = Redis::start().await;
     prepare(&redis, Before::Held).await;
-    redis.ask::<u64>(&["DEL", GROUP]).await;
+    redis.query::<u64>(&["DEL", GROUP]).await;
     let again = values(&["A", "B"]).acquire(request(13), UNBOUND, &owner(1), lease(60_000), false);
     assert_eq!(redis.run(&again).await.code, Code::Lost);
     let java = Java::new(&redis, H);
@@ -157,7 +157,7 @@ async fn one_owner_is_granted_once_even_if_java_had_the_values_in_between() {
 }
 
 #[tokio::test]
-async fn a_forced_end_of_values_that_comes_again_does_not_throw_out_the_next_holder() {
+async fn a_repeated_forced_end_of_values_does_not_end_the_next_hold() {
     let redis = Redis::start().await;
     prepare(&redis, Before::Held).await;
     let within = bound(redis.now_ms().await + 60_000, 90_000);

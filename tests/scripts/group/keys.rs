@@ -23,7 +23,7 @@ async fn conversation(redis: &Redis, calls: &Calls) -> Vec<(ScriptCall, Code)> {
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let take = calls.acquire(request(1), within, &owner(1), lease(30_000), false);
     let grant = redis.run(&take).await.value.parse().unwrap();
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     vec![
         (calls.inspect(request(2), None), Code::No),
         (take.clone(), Code::Done),
@@ -74,18 +74,18 @@ async fn a_user_without_one_command_leaves_no_hold_of_refused_values() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for leftover in [false, true] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             if leftover {
                 let helper = format!("{}:java:7:expire_time", super::fixtures::field("A"));
-                redis.ask::<u64>(&["HSET", GROUP, &helper, "1"]).await;
-                redis.ask::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
+                redis.query::<u64>(&["HSET", GROUP, &helper, "1"]).await;
+                redis.query::<u64>(&["PEXPIRE", GROUP, "60000"]).await;
             }
             let mut worker = redis.user(&all_but(missing)).await;
             let take = values(&["A"]).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
             let refused = run_on(&mut worker, &take).await.is_err();
             let held = hash(&redis).await.contains_key(&super::fixtures::field("A"));
             assert!(held != refused, "{missing}");
-            assert!(!held || redis.ask::<i64>(&["PTTL", GROUP]).await > 0, "{missing}");
+            assert!(!held || redis.query::<i64>(&["PTTL", GROUP]).await > 0, "{missing}");
         }
     }
 }
@@ -94,7 +94,7 @@ async fn a_user_without_one_command_leaves_no_hold_of_refused_values() {
 async fn groups_of_all_names_keep_to_themselves() {
     let redis = Redis::start().await;
     for name in ["a", "{tag}", "x{a}b", "é/?#% \"", "with\u{2028}line"] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let calls = values_of(name, &["A", ""], PAD, Publish::Plain);
         let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&take).await.code, Code::Done, "{name}");
@@ -110,7 +110,7 @@ async fn groups_of_all_names_keep_to_themselves() {
 }
 
 #[tokio::test]
-async fn the_largest_set_is_taken_and_given_back_whole() {
+async fn the_largest_set_is_acquired_and_released_whole() {
     let redis = Redis::start().await;
     let names: Vec<String> = (0..1_000).map(|number| format!("value {number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -144,14 +144,14 @@ async fn a_group_s_key_of_another_type_is_refused_and_left_alone() {
             if key.contains("__channel") {
                 continue;
             }
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             // Without the latch of a grant a renewal does not read the group.
-            redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
+            redis.query::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
             if place > 0 && call.script().name != "group_renew" {
-                redis.ask::<u64>(&["DEL", &call.keys()[0]]).await;
+                redis.query::<u64>(&["DEL", &call.keys()[0]]).await;
             }
-            redis.ask::<u64>(&["DEL", key]).await;
-            redis.ask::<u64>(&["RPUSH", key, "another's"]).await;
+            redis.query::<u64>(&["DEL", key]).await;
+            redis.query::<u64>(&["RPUSH", key, "another's"]).await;
             let before = redis.dump().await;
             let error = redis.cells(&call).await.unwrap_err();
             assert!(error.to_string().contains("WRONGTYPE"), "{}: {error}", call.script().name);
@@ -173,11 +173,11 @@ async fn an_end_of_values_is_published_in_the_requested_way() {
         for end in
             [calls.release(request(2), within, &owner(1)), calls.force_release(request(3), within)]
         {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let take = calls.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
             assert_eq!(redis.run(&take).await.code, Code::Done);
             redis.published().await;
-            redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+            redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
             redis.run(&end).await;
             let publications = (redis.ran("publish").await, redis.ran("spublish").await);
             assert_eq!(publications, (plain, sharded));

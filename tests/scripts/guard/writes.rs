@@ -40,7 +40,7 @@ async fn run(redis: &Redis, call: &ScriptCall) -> (Code, String, i64) {
 }
 
 async fn value(redis: &Redis) -> Option<String> {
-    redis.ask(&["GET", KEY]).await
+    redis.query(&["GET", KEY]).await
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_write_is_refused_once_a_newer_token_was_seen() {
     }
     assert_eq!(value(&redis).await.as_deref(), Some("b"));
     let fence = format!("9:1:{}", field(&owner(2)));
-    assert_eq!(redis.ask::<String>(&["GET", FENCE]).await, fence);
+    assert_eq!(redis.query::<String>(&["GET", FENCE]).await, fence);
 }
 
 #[tokio::test]
@@ -69,12 +69,12 @@ async fn an_equal_token_of_another_lease_is_refused_with_its_own_reason() {
 }
 
 #[tokio::test]
-async fn a_write_that_comes_twice_is_done_once_and_one_that_was_overtaken_never() {
+async fn a_repeated_write_is_executed_once_and_a_superseded_one_never() {
     let redis = Redis::start().await;
     let (first, second) = (write((7, 1, 1), &set("1")), write((7, 1, 2), &set("2")));
     assert_eq!(run(&redis, &first).await.0, Code::Done);
     // Another program writes without the guard: the copy must not undo that.
-    redis.ask::<String>(&["SET", KEY, "x"]).await;
+    redis.query::<String>(&["SET", KEY, "x"]).await;
     assert_eq!(run(&redis, &first).await, (Code::AlreadyYours, "7".into(), 0));
     assert_eq!(value(&redis).await.as_deref(), Some("x"));
     assert_eq!(run(&redis, &second).await.0, Code::Done);
@@ -100,10 +100,10 @@ async fn a_guarded_value_has_the_requested_expiry() {
     let redis = Redis::start().await;
     let life = LifeTime::new(Duration::from_millis(50_000)).unwrap();
     run(&redis, &write((1, 1, 1), &GuardedWrite::set("", Some(life)))).await;
-    let left: i64 = redis.ask(&["PTTL", KEY]).await;
+    let left: i64 = redis.query(&["PTTL", KEY]).await;
     assert!(left > 40_000 && left <= 50_000);
     run(&redis, &write((1, 1, 2), &set("é\n\"{}"))).await;
-    assert_eq!(redis.ask::<i64>(&["PTTL", KEY]).await, -1);
+    assert_eq!(redis.query::<i64>(&["PTTL", KEY]).await, -1);
     assert_eq!(value(&redis).await.as_deref(), Some("é\n\"{}"));
 }
 
@@ -115,7 +115,7 @@ async fn a_fence_is_remembered_for_longer_than_a_token_may_be_old() {
     let write = |number: u64, count: u64, memory: GuardMemory| {
         guard(memory).write(request(1), UNBOUND, stamp(number, 1, count), &set("x"))
     };
-    let left = async || redis.ask::<i64>(&["PTTL", FENCE]).await;
+    let left = async || redis.query::<i64>(&["PTTL", FENCE]).await;
     assert_eq!(run(&redis, &write(micros, 1, minutes(10))).await.0, Code::Done);
     let ms = left().await;
     assert!(ms > 650_000 && ms <= 660_000, "{ms}");
@@ -219,8 +219,8 @@ async fn with_full_memory_a_write_is_refused_whole_and_a_deletion_passes() {
 async fn a_fence_of_another_form_is_refused_and_left_alone() {
     let redis = Redis::start().await;
     for words in [["SET", FENCE, "garbage"], ["RPUSH", FENCE, "list"]] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<redis::Value>(&words).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<redis::Value>(&words).await;
         let before = redis.dump().await;
         assert!(redis.cells(&write((9, 2, 1), &set("b"))).await.is_err());
         assert_eq!(redis.dump().await, before);

@@ -23,7 +23,7 @@ async fn stored(redis: &Redis) -> Vec<(String, Content)> {
 }
 
 #[tokio::test]
-async fn each_member_is_held_as_if_it_had_been_taken_alone() {
+async fn each_member_is_held_as_if_it_had_been_acquired_alone() {
     let redis = Redis::start().await;
     let grant = taken(&redis).await;
     for name in ABC {
@@ -31,13 +31,13 @@ async fn each_member_is_held_as_if_it_had_been_taken_alone() {
         assert_eq!((state.code, state.value), (Code::Done, format!("{grant},1,1")), "{name}");
         let alone = lock(name).acquire(request(3), UNBOUND, &owner(2), lease(30_000), false);
         assert_eq!(redis.run(&alone).await.code, Code::No, "{name}");
-        let entry: u64 = redis.ask(&["HGET", name, &field(&owner(1))]).await;
+        let entry: u64 = redis.query(&["HGET", name, &field(&owner(1))]).await;
         assert_eq!(entry, 1);
-        assert!(redis.ask::<i64>(&["PTTL", name]).await > 20_000);
+        assert!(redis.query::<i64>(&["PTTL", name]).await > 20_000);
     }
     // Only the keys that Redisson keeps without an expiry have none.
     for (name, ends) in [("a", true), ("b", true), ("fc", false)] {
-        let left: i64 = redis.ask(&["PTTL", &token_key(name)]).await;
+        let left: i64 = redis.query(&["PTTL", &token_key(name)]).await;
         assert_eq!(left > 80_000_000, ends, "{name}: {left}");
         assert_eq!(left == -1, !ends, "{name}: {left}");
     }
@@ -47,9 +47,9 @@ async fn each_member_is_held_as_if_it_had_been_taken_alone() {
 async fn one_member_that_is_held_refuses_all_and_nothing_is_written() {
     let redis = Redis::start().await;
     for (place, name) in ABC.iter().enumerate() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<u64>(&["HSET", name, "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"]).await;
-        redis.ask::<u64>(&["PEXPIRE", name, "40000"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<u64>(&["HSET", name, "8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1"]).await;
+        redis.query::<u64>(&["PEXPIRE", name, "40000"]).await;
         let before = stored(&redis).await;
         let take = locks(&ABC).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         let reply = redis.run(&take).await;
@@ -64,14 +64,14 @@ async fn one_member_that_is_held_refuses_all_and_nothing_is_written() {
 async fn a_refusal_names_the_first_that_is_held_and_the_longest_time() {
     let redis = Redis::start().await;
     for (name, ms) in [("b", "20000"), ("fc", "50000")] {
-        redis.ask::<u64>(&["HSET", name, "java:1", "1"]).await;
-        redis.ask::<u64>(&["PEXPIRE", name, ms]).await;
+        redis.query::<u64>(&["HSET", name, "java:1", "1"]).await;
+        redis.query::<u64>(&["PEXPIRE", name, ms]).await;
     }
     let take = locks(&ABC).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
     let reply = redis.run(&take).await;
     assert_eq!(reply.value, "2");
     assert!(reply.ms > 40_000, "{}", reply.ms);
-    redis.ask::<u64>(&["PERSIST", "b"]).await;
+    redis.query::<u64>(&["PERSIST", "b"]).await;
     assert_eq!(redis.run(&take).await.ms, -1, "one has no end");
 }
 
@@ -80,23 +80,23 @@ async fn the_token_is_above_the_last_one_of_every_member_and_is_each_one_s_own()
     let redis = Redis::start().await;
     let high = 8_000_000_000_000_000_u64;
     for (name, last) in [("a", high), ("b", high + 70), ("fc", 3)] {
-        redis.ask::<String>(&["SET", &token_key(name), &last.to_string()]).await;
+        redis.query::<String>(&["SET", &token_key(name), &last.to_string()]).await;
     }
     assert_eq!(taken(&redis).await, high + 71);
     for name in ABC {
-        assert_eq!(redis.ask::<u64>(&["GET", &token_key(name)]).await, high + 71);
+        assert_eq!(redis.query::<u64>(&["GET", &token_key(name)]).await, high + 71);
     }
     redis.run(&locks(&ABC).release(request(2), UNBOUND, &owner(1))).await;
     // Another set with one of these locks continues from its token.
     let take = locks(&["d", "b"]).acquire(request(3), UNBOUND, &owner(2), lease(30_000), false);
     assert_eq!(redis.run(&take).await.value, (high + 72).to_string());
-    assert_eq!(redis.ask::<u64>(&["GET", &token_key("a")]).await, high + 71);
+    assert_eq!(redis.query::<u64>(&["GET", &token_key("a")]).await, high + 71);
 }
 
 #[tokio::test]
 async fn one_token_that_cannot_rise_refuses_all() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", &token_key("fc"), "9007199254740991"]).await;
+    redis.query::<String>(&["SET", &token_key("fc"), "9007199254740991"]).await;
     let take = locks(&ABC).acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
     assert_eq!(redis.run(&take).await.code, Code::TokenRange);
     assert_eq!(redis.dump().await.len(), 1);
@@ -106,9 +106,9 @@ async fn one_token_that_cannot_rise_refuses_all() {
 async fn a_member_that_is_lost_is_a_loss_of_all_and_nothing_is_repaired_or_extended() {
     let redis = Redis::start().await;
     for (lost, name) in ABC.iter().enumerate() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let grant = taken(&redis).await;
-        redis.ask::<u64>(&["DEL", name]).await;
+        redis.query::<u64>(&["DEL", name]).await;
         let next = lock(name).acquire(request(2), UNBOUND, &owner(2), lease(30_000), false);
         assert_eq!(redis.run(&next).await.code, Code::Done);
         let (before, calls) = (stored(&redis).await, locks(&ABC));
@@ -118,7 +118,7 @@ async fn a_member_that_is_lost_is_a_loss_of_all_and_nothing_is_repaired_or_exten
         assert_eq!(redis.run(&renew).await.code, Code::Lost, "{name}");
         assert_eq!(stored(&redis).await, before);
         for other in ABC.iter().filter(|other| *other != name) {
-            assert!(redis.ask::<u64>(&["PTTL", other]).await <= 30_000);
+            assert!(redis.query::<u64>(&["PTTL", other]).await <= 30_000);
         }
         // The release removes what is left of the owner's hold, and leaves another owner's hold.
         let release = calls.release(request(4), UNBOUND, &owner(1));
@@ -173,18 +173,18 @@ async fn with_full_memory_several_are_refused_whole_and_their_ends_pass() {
     assert_eq!(redis.run(&renew).await.code, Code::Done);
     let release = calls.release(request(4), UNBOUND, &owner(1));
     assert_eq!(redis.run(&release).await.code, Code::Done);
-    assert_eq!(redis.ask::<String>(&["GET", &release.keys()[0]]).await, "x1");
+    assert_eq!(redis.query::<String>(&["GET", &release.keys()[0]]).await, "x1");
 }
 
 #[tokio::test]
 async fn the_part_with_the_latest_end_decides_held_at_most() {
     let redis = Redis::start().await;
     let grant = taken(&redis).await;
-    redis.ask::<u64>(&["PEXPIRE", "b", "600000"]).await;
-    redis.ask::<u64>(&["PEXPIRE", "a", "5000"]).await;
+    redis.query::<u64>(&["PEXPIRE", "b", "600000"]).await;
+    redis.query::<u64>(&["PEXPIRE", "a", "5000"]).await;
     let renew = locks(&ABC).renew(request(2), UNBOUND, &owner(1), lease(60_000), token(grant));
     let renewed = redis.run(&renew).await;
     // The reply has the shortest remaining time; the longer hold is not shortened.
     assert!(renewed.ms > 50_000 && renewed.ms <= 60_000);
-    assert!(redis.ask::<u64>(&["PTTL", "b"]).await > 500_000);
+    assert!(redis.query::<u64>(&["PTTL", "b"]).await > 500_000);
 }

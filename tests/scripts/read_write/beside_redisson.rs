@@ -27,7 +27,7 @@ async fn ends(redis: &Redis, side: &Calls, who: u8) -> Reply {
 }
 
 async fn left(redis: &Redis) -> i64 {
-    redis.ask(&["PTTL", JOB]).await
+    redis.query(&["PTTL", JOB]).await
 }
 
 fn fields(keyspace: &Keyspace) -> Vec<(String, String)> {
@@ -47,7 +47,7 @@ fn hash(fields: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Deletes the timeout key of a read hold, as if its lease had ended but not that of the hash.
 async fn dies(redis: &Redis, holder: &str, entry: u64) {
     let key = format!("{}:{holder}:rwlock_timeout:{entry}", timeouts(JOB));
-    assert_eq!(redis.ask::<u64>(&["DEL", &key]).await, 1, "{key}");
+    assert_eq!(redis.query::<u64>(&["DEL", &key]).await, 1, "{key}");
 }
 
 fn on_channel(message: &str) -> Vec<(String, String)> {
@@ -85,7 +85,7 @@ async fn our_writer_and_java_s_exclude_each_other_and_all_readers() {
 async fn java_s_unlock_beside_our_reader_leaves_hold_and_end() {
     let redis = Redis::start().await;
     for dead in [false, true] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let grant = takes(&redis, &reads(JOB), 1, 30_000).await;
         assert_eq!(java(&redis, HOLDER).reads(10_000).await, None);
         assert_eq!(java(&redis, OTHER).reads(60_000).await, None);
@@ -114,7 +114,7 @@ async fn our_release_leaves_java_s_hold_and_only_that() {
 }
 
 #[tokio::test]
-async fn our_last_live_reader_takes_java_s_dead_ones_along() {
+async fn our_last_live_reader_removes_java_s_dead_ones() {
     let mut redis = Redis::start().await;
     takes(&redis, &reads(JOB), 1, 30_000).await;
     java(&redis, HOLDER).reads(10_000).await;
@@ -211,39 +211,39 @@ async fn readers_whose_end_is_not_known_keep_a_writer_out() {
     let redis = Redis::start().await;
     java(&redis, HOLDER).reads(10_000).await;
     let key = format!("{}:{HOLDER}:rwlock_timeout:1", timeouts(JOB));
-    redis.ask::<u64>(&["PERSIST", &key]).await;
+    redis.query::<u64>(&["PERSIST", &key]).await;
     assert_eq!(takes(&redis, &writes(JOB), 1, 30_000).await.code, Code::No);
     // More dead readers than the script examines: only the expiry of the hash counts.
-    redis.ask::<u64>(&["DEL", &key]).await;
+    redis.query::<u64>(&["DEL", &key]).await;
     for number in 0..128 {
-        redis.ask::<u64>(&["HSET", JOB, &format!("{OTHER}{number}"), "1"]).await;
+        redis.query::<u64>(&["HSET", JOB, &format!("{OTHER}{number}"), "1"]).await;
     }
     let refused = takes(&redis, &writes(JOB), 1, 30_000).await;
     assert!(refused.code == Code::No && refused.ms > 0);
-    redis.ask::<u64>(&["DEL", JOB]).await;
+    redis.query::<u64>(&["DEL", JOB]).await;
     for count in ["257", "1e300", "inf", "-inf", "nan"] {
         let mut words = vec!["HSET", JOB, "mode", "read", HOLDER, count];
         words.extend([OTHER, count]);
-        redis.ask::<u64>(&words).await;
+        redis.query::<u64>(&words).await;
         let refused = redis
             .run(&writes(JOB).acquire(request(1), UNBOUND, &owner(1), lease(30_000), false))
             .await;
         let counted = !["-inf", "nan"].contains(&count);
         assert_eq!(refused.code == Code::No, counted, "{count}");
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
     }
 }
 
 #[tokio::test]
 async fn a_plain_lock_s_hash_is_never_entered() {
     let redis = Redis::start().await;
-    redis.ask::<u64>(&["HSET", JOB, HOLDER, "1"]).await;
+    redis.query::<u64>(&["HSET", JOB, HOLDER, "1"]).await;
     for side in [reads(JOB), writes(JOB)] {
         let refused = takes(&redis, &side, 1, 30_000).await;
         assert_eq!((refused.code, refused.ms), (Code::No, -1));
         assert_eq!(redis.run(&side.inspect(request(5), None)).await.code, Code::No);
         assert_eq!(ends(&redis, &side, 1).await.code, Code::No);
-        redis.ask::<u64>(&["DEL", &side.release(request(1), UNBOUND, &owner(1)).keys()[0]]).await;
+        redis.query::<u64>(&["DEL", &side.release(request(1), UNBOUND, &owner(1)).keys()[0]]).await;
     }
     assert_eq!(fields(&redis.dump().await), hash(&[(HOLDER, "1")]));
 }
@@ -253,7 +253,7 @@ async fn a_plain_lock_s_hash_is_never_entered() {
 async fn a_reader_that_joins_a_hash_without_an_expiry_sets_one() {
     let redis = Redis::start().await;
     java(&redis, HOLDER).reads(10_000).await;
-    redis.ask::<u64>(&["PERSIST", JOB]).await;
+    redis.query::<u64>(&["PERSIST", JOB]).await;
     let refused = takes(&redis, &writes(JOB), 1, 30_000).await;
     assert!(refused.code == Code::No && (1..=10_000).contains(&refused.ms));
     assert_eq!(takes(&redis, &reads(JOB), 2, 30_000).await.code, Code::Done);
@@ -304,16 +304,16 @@ async fn a_token_that_cannot_rise_grants_nothing_and_stops_no_release() {
     let redis = Redis::start().await;
     let key = format!("redisson_lock_token:{}", timeouts(JOB));
     for last in ["9007199254740991", "1e300", "garbage", "nan"] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<String>(&["SET", &key, last]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["SET", &key, last]).await;
         for side in [reads(JOB), writes(JOB)] {
             assert_eq!(takes(&redis, &side, 1, 30_000).await.code, Code::TokenRange, "{last}");
             assert!(redis.dump().await.into_keys().eq([key.as_str()]), "{last}");
         }
-        redis.ask::<u64>(&["DEL", &key]).await;
+        redis.query::<u64>(&["DEL", &key]).await;
         takes(&redis, &writes(JOB), 1, 30_000).await;
         takes(&redis, &reads_inside(JOB, owner(1)), 2, 30_000).await;
-        redis.ask::<String>(&["SET", &key, last]).await;
+        redis.query::<String>(&["SET", &key, last]).await;
         let released = ends(&redis, &writes_around(JOB, owner(2)), 1).await;
         assert_eq!((released.code, released.value.as_str()), (Code::Done, "0"), "{last}");
     }

@@ -29,7 +29,7 @@ async fn bounds(redis: &Redis) -> [Bound; 3] {
 }
 
 async fn assert_lives(redis: &Redis, key: &str, life: u64, since: u64, what: &str) {
-    let left: u64 = redis.ask(&["PTTL", key]).await;
+    let left: u64 = redis.query(&["PTTL", key]).await;
     let elapsed = redis.now_ms().await - since;
     assert!(left <= life && left + elapsed + 1 >= life, "{what}: {left} of {life} after {elapsed}");
 }
@@ -44,13 +44,13 @@ async fn latches_and_tombstones_of_both_sides_outlive_memory_lease_and_bound() {
     for (what, side) in sides() {
         for bound in bounds(&redis).await {
             for lease_ms in [100, 30_000, 3_600_000] {
-                redis.ask::<String>(&["FLUSHALL"]).await;
+                redis.query::<String>(&["FLUSHALL"]).await;
                 let take = side.acquire(request(1), bound, &owner(1), lease(lease_ms), false);
                 let reply = redis.run(&take).await;
                 let life = life(bound, lease_ms, &reply);
                 assert_lives(&redis, &take.keys()[0], life, reply.server_ms, what).await;
             }
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let release = side.release(request(2), bound, &owner(1));
             let other = writes(JOB).acquire(request(3), UNBOUND, &owner(2), lease(60_000), true);
             let last = side.acquire(request(4), bound, &owner(3), lease(3_600_000), true);
@@ -62,7 +62,7 @@ async fn latches_and_tombstones_of_both_sides_outlive_memory_lease_and_bound() {
                 for (call, reply) in [(&release, &released), (&last, &refused)] {
                     let life = life(bound, 0, reply);
                     assert_lives(&redis, &call.keys()[0], life, reply.server_ms, what).await;
-                    redis.ask::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
+                    redis.query::<u64>(&["PEXPIRE", &call.keys()[0], "5000"]).await;
                 }
                 released = redis.run(&release).await;
             }
@@ -80,17 +80,17 @@ async fn a_read_hold_the_hash_and_the_tokens_have_their_ends() {
         assert_lives(&redis, &take.keys()[key], most, reply.server_ms, "grant").await;
     }
     // The next reader extends epoch and token; a fenced lock's token has no expiry and gets none.
-    redis.ask::<u64>(&["PEXPIRE", &take.keys()[3], "5000"]).await;
+    redis.query::<u64>(&["PEXPIRE", &take.keys()[3], "5000"]).await;
     for (who, persisted) in [(2, false), (3, true)] {
         if persisted {
-            redis.ask::<u64>(&["PERSIST", &take.keys()[3]]).await;
+            redis.query::<u64>(&["PERSIST", &take.keys()[3]]).await;
         }
         let id = request(u64::from(who));
         let joins = reads(JOB).acquire(id, UNBOUND, &owner(who), lease(10_000), false);
         assert_eq!(redis.run(&joins).await.value, reply.value);
-        assert_eq!(redis.ask::<i64>(&["PTTL", &take.keys()[3]]).await == -1, persisted);
-        assert!(persisted || redis.ask::<u64>(&["PTTL", &take.keys()[3]]).await > 5_000);
-        assert!(redis.ask::<u64>(&["PTTL", JOB]).await > 10_000, "not shortened");
+        assert_eq!(redis.query::<i64>(&["PTTL", &take.keys()[3]]).await == -1, persisted);
+        assert!(persisted || redis.query::<u64>(&["PTTL", &take.keys()[3]]).await > 5_000);
+        assert!(redis.query::<u64>(&["PTTL", JOB]).await > 10_000, "not shortened");
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_request_on_either_side_that_arrives_after_its_bound_is_not_executed()
     let redis = Redis::start().await;
     let passed = bound(redis.now_ms().await - 1, 90_000);
     for (what, side) in sides() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let late = side.acquire(request(1), passed, &owner(1), lease(30_000), true);
         assert_eq!(redis.run(&late).await.code, Code::Late, "{what}");
         assert_eq!(redis.run(&side.force_release(request(2), passed)).await.code, Code::Late);
@@ -127,20 +127,23 @@ async fn a_request_on_either_side_that_arrives_after_its_bound_is_not_executed()
 async fn a_renewal_extends_only_the_hold_of_its_own_grant_and_never_shortens() {
     let redis = Redis::start().await;
     for (what, side) in sides() {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let take = side.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         let grant: u64 = redis.run(&take).await.value.parse().unwrap();
         for (who, number) in [(owner(1), grant + 1), (owner(2), grant)] {
             let renew = side.renew(request(2), UNBOUND, &who, lease(600_000), token(number));
             assert_eq!(redis.run(&renew).await.code, Code::Lost, "{what}");
         }
-        assert!(redis.ask::<u64>(&["PTTL", JOB]).await <= 30_000, "{what}");
+        assert!(redis.query::<u64>(&["PTTL", JOB]).await <= 30_000, "{what}");
         for (ms, least) in [(200_000, 190_000), (1_000, 190_000)] {
             let renew = side.renew(request(3), UNBOUND, &owner(1), lease(ms), token(grant));
             let renewed = redis.run(&renew).await;
             assert_eq!((renewed.code, renewed.value), (Code::Done, grant.to_string()), "{what}");
-            assert!(renewed.ms > least && redis.ask::<i64>(&["PTTL", JOB]).await > least, "{what}");
-            assert!(redis.ask::<i64>(&["PTTL", &take.keys()[0]]).await > least, "{what}");
+            assert!(
+                renewed.ms > least && redis.query::<i64>(&["PTTL", JOB]).await > least,
+                "{what}"
+            );
+            assert!(redis.query::<i64>(&["PTTL", &take.keys()[0]]).await > least, "{what}");
         }
     }
 }
@@ -188,15 +191,15 @@ async fn with_full_memory_calls_that_end_or_prolong_a_hold_succeed() {
             assert!(matches!(redis.run(&refused).await.code, Code::No | Code::Gone));
         }
         assert_ends(&redis, &side.release(request(6), UNBOUND, &owner(4)), Code::No, "x0").await;
-        redis.ask::<u64>(&["DEL", &side.release(request(6), UNBOUND, &owner(3)).keys()[0]]).await;
-        redis.ask::<u64>(&["DEL", &side.release(request(6), UNBOUND, &owner(4)).keys()[0]]).await;
+        redis.query::<u64>(&["DEL", &side.release(request(6), UNBOUND, &owner(3)).keys()[0]]).await;
+        redis.query::<u64>(&["DEL", &side.release(request(6), UNBOUND, &owner(4)).keys()[0]]).await;
     }
     redis.published().await;
     let downgrade = writes_around(JOB, owner(2)).release(request(7), UNBOUND, &owner(1));
     let epoch = redis.run(&downgrade).await.value;
     assert_ends(&redis, &downgrade, Code::Done, &format!("x1{epoch}")).await;
     let read = reads(JOB).release(request(8), UNBOUND, &owner(2));
-    assert_eq!(redis.ask::<String>(&["GET", &read.keys()[0]]).await, epoch);
+    assert_eq!(redis.query::<String>(&["GET", &read.keys()[0]]).await, epoch);
     assert_ends(&redis, &read, Code::Done, "x1").await;
     assert!(!redis.dump().await.contains_key(JOB));
     assert_eq!(redis.published().await.len(), 2);
@@ -205,7 +208,7 @@ async fn with_full_memory_calls_that_end_or_prolong_a_hold_succeed() {
 }
 
 #[tokio::test]
-async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give_it() {
+async fn with_full_memory_a_read_gets_its_new_token_after_the_release() {
     for repeats in [false, true] {
         let (redis, grant) = full().await;
         let unnamed = writes(JOB).release(request(3), UNBOUND, &owner(1));
@@ -217,14 +220,14 @@ async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give
         } else {
             inside.renew(request(4), UNBOUND, &owner(2), lease(1_000), token(grant))
         };
-        let latch = async || redis.ask::<u64>(&["GET", &call.keys()[0]]).await;
+        let latch = async || redis.query::<u64>(&["GET", &call.keys()[0]]).await;
         assert_eq!(latch().await, grant);
-        let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
+        let left: u64 = redis.query(&["PTTL", &call.keys()[0]]).await;
         let reply = redis.run(&call).await;
         let wanted = if repeats { Code::AlreadyYours } else { Code::Done };
         assert_eq!((reply.code, reply.value), (wanted, epoch.to_string()));
         assert_eq!(latch().await, epoch);
-        assert!(redis.ask::<u64>(&["PTTL", &call.keys()[0]]).await > left / 2, "not shortened");
+        assert!(redis.query::<u64>(&["PTTL", &call.keys()[0]]).await > left / 2, "not shortened");
         // An owner that knows the new token from the reply to the release may use it.
         let newer = token(epoch);
         let renew = inside.renew(request(5), UNBOUND, &owner(2), lease(1_000), newer);
@@ -235,5 +238,5 @@ async fn with_full_memory_a_read_takes_the_token_that_the_release_could_not_give
 /// Asserts that the call succeeds although memory is full, and is remembered.
 async fn assert_ends(redis: &Redis, call: &ScriptCall, code: Code, record: &str) {
     assert_eq!(redis.run(call).await.code, code);
-    assert_eq!(redis.ask::<String>(&["GET", &call.keys()[0]]).await, record);
+    assert_eq!(redis.query::<String>(&["GET", &call.keys()[0]]).await, record);
 }

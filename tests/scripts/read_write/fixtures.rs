@@ -147,7 +147,7 @@ impl Java<'_> {
         let count = keys.len().to_string();
         let mut words = vec!["EVAL", &timed, &count];
         words.extend(keys.iter().chain(args).map(String::as_str));
-        let answer: Vec<Value> = self.redis.ask(&words).await;
+        let answer: Vec<Value> = self.redis.query(&words).await;
         let number = match answer.get(1) {
             Some(Value::Int(number)) => Some(*number),
             _ => None,

@@ -38,7 +38,7 @@ const ALL: [Before; 9] = [
 
 /// Brings the lock into a state; returns the token of the first edgelatch hold, or 1.
 async fn prepare(redis: &Redis, before: Before) -> u64 {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let java = Java { redis, lock: JOB, holder: "8743c9c0-0795-4907-87fd-6c719a6b4586:1" };
     let take = |side: Calls, who: u8| {
         side.acquire(request(900 + u64::from(who)), UNBOUND, &owner(who), lease(60_000), false)
@@ -113,7 +113,7 @@ async fn requests(redis: &Redis) -> Vec<(&'static str, Make)> {
 
 /// S4.
 #[tokio::test]
-async fn a_request_about_either_side_that_comes_twice_is_done_once() {
+async fn a_repeated_request_about_either_side_is_executed_once() {
     let mut redis = Redis::start().await;
     for (name, make) in requests(&redis).await {
         for before in ALL {
@@ -157,7 +157,7 @@ async fn nothing_of_an_owner_comes_back_on_either_side_after_its_end() {
             for side in sides {
                 for (id, who) in [(10, 1), (11, 3)] {
                     let release = side.release(request(id), UNBOUND, &owner(who));
-                    redis.ask::<u64>(&["DEL", &release.keys()[0]]).await;
+                    redis.query::<u64>(&["DEL", &release.keys()[0]]).await;
                     redis.run(&release).await;
                 }
             }
@@ -178,10 +178,10 @@ async fn nothing_of_an_owner_comes_back_on_either_side_after_its_end() {
 
 /// S13.
 #[tokio::test]
-async fn a_release_whose_copy_comes_after_the_next_grant_ends_nothing() {
+async fn a_copy_of_a_release_after_the_next_grant_ends_nothing() {
     let redis = Redis::start().await;
     for side in [reads(JOB), writes(JOB)] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let take = |who: u8| {
             side.acquire(request(u64::from(who)), UNBOUND, &owner(who), lease(30_000), true)
         };
@@ -199,11 +199,11 @@ async fn a_release_whose_copy_comes_after_the_next_grant_ends_nothing() {
 async fn a_hold_that_was_lost_is_not_granted_again() {
     let redis = Redis::start().await;
     for (side, lost) in [(reads(JOB), "timeout key"), (reads(JOB), "hash"), (writes(JOB), "hash")] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         let take = side.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
         let grant = redis.run(&take).await.value.parse().unwrap();
         let key = if lost == "hash" { &take.keys()[1] } else { &take.keys()[2] };
-        redis.ask::<u64>(&["DEL", key]).await;
+        redis.query::<u64>(&["DEL", key]).await;
         let gone = redis.dump().await;
         assert_eq!(redis.run(&take).await.code, Code::Lost, "{lost}");
         let renew = side.renew(request(2), UNBOUND, &owner(1), lease(30_000), token(grant));

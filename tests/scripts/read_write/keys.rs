@@ -87,11 +87,11 @@ async fn a_key_of_another_type_is_refused_and_left_alone() {
             if unread.iter().any(|part| key.contains(part)) || !reads_first(&call, place) {
                 continue;
             }
-            redis.ask::<String>(&["FLUSHALL"]).await;
-            redis.ask::<u64>(&["RPUSH", key, "5"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
+            redis.query::<u64>(&["RPUSH", key, "5"]).await;
             if call.script().name.ends_with("_renew") && place > 0 {
                 // Without the latch of a grant a renewal does not read the lock.
-                redis.ask::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
+                redis.query::<String>(&["SET", &call.keys()[0], "7", "PX", "60000"]).await;
             }
             let before: BTreeSet<String> = redis.dump().await.into_keys().collect();
             let error = redis.cells(&call).await.unwrap_err();
@@ -215,7 +215,7 @@ async fn the_documented_commands_are_enough_and_without_one_no_hold_is_left() {
     }
     for missing in COMMANDS {
         for side in [reads("job"), writes("job"), eager_writes("job", 5_000)] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
             let take = side.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
             let refused = run_as(&redis, &all_but(missing), &take).await.is_err();
             let hold = redis.dump().await.get("job").map(|stored| stored.ttl);
@@ -240,10 +240,10 @@ async fn each_end_is_published_once_in_the_requested_way() {
             let side = Calls(target);
             let release = side.release(request(2), UNBOUND, &owner(1));
             for end in [release, side.force_release(request(3), within)] {
-                redis.ask::<String>(&["FLUSHALL"]).await;
+                redis.query::<String>(&["FLUSHALL"]).await;
                 let take = side.acquire(request(1), UNBOUND, &owner(1), lease(30_000), true);
                 assert_eq!(redis.run(&take).await.code, Code::Done);
-                redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+                redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
                 assert_eq!(redis.run(&end).await.code, Code::Done);
                 assert_eq!(redis.ran("publish").await, plain, "{publish:?}");
                 assert_eq!(redis.ran("spublish").await, sharded, "{publish:?}");

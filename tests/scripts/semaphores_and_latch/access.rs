@@ -51,7 +51,7 @@ async fn conversation(redis: &Redis, name: &str, publish: Publish) -> Vec<Script
 async fn calls_of_semaphores_and_latches_need_only_the_declared_keys_and_the_channel() {
     let redis = Redis::start().await;
     for name in ["job", "x{a}b", "é/?#%\""] {
-        redis.ask::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
         for call in conversation(&redis, name, Publish::Both).await {
             let channel = call.args().iter().find(|arg| arg.starts_with("redisson_")).cloned();
             let channels: Vec<String> =
@@ -122,19 +122,19 @@ async fn a_user_without_one_command_acquires_nothing() {
     let redis = Redis::start().await;
     for missing in COMMANDS {
         for target in [held(&semaphore("job", 2)), batch(&permits("job", 2, 0))] {
-            redis.ask::<String>(&["FLUSHALL"]).await;
-            redis.ask::<String>(&["SET", "job", "5"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["SET", "job", "5"]).await;
             let mut worker = redis.user(&all_but(missing)).await;
             let take = target.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
             let refused = run_on(&mut worker, &take).await.is_err();
-            let left: String = redis.ask(&["GET", "job"]).await;
+            let left: String = redis.query(&["GET", "job"]).await;
             assert_eq!(left, if refused { "5" } else { "3" }, "{missing}");
             // The undo then creates no permits.
             let release = target.release(request(2), UNBOUND, &owner(1));
             if run_on(&mut worker, &release).await.is_ok() || !refused {
                 redis.cells(&release).await.unwrap();
             }
-            let left: String = redis.ask(&["GET", "job"]).await;
+            let left: String = redis.query(&["GET", "job"]).await;
             let lost = !refused && missing == "incrby";
             assert_eq!(left, if lost { "3" } else { "5" }, "{missing}");
         }
@@ -153,14 +153,14 @@ async fn another_type_is_refused_and_left_alone() {
     for call in &calls {
         let name = call.script().name;
         for key in call.keys().iter().filter(|key| !key.starts_with("redisson_")) {
-            redis.ask::<String>(&["FLUSHALL"]).await;
-            redis.ask::<String>(&["SET", "job", "5"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["SET", "job", "5"]).await;
             if name.ends_with("_renew") {
                 // Without the latch of a grant a renewal does not read the holds.
-                redis.ask::<String>(&["SET", &call.keys()[0], "7"]).await;
+                redis.query::<String>(&["SET", &call.keys()[0], "7"]).await;
             }
-            redis.ask::<u64>(&["DEL", key]).await;
-            redis.ask::<u64>(&["HSET", key, "a", "b"]).await;
+            redis.query::<u64>(&["DEL", key]).await;
+            redis.query::<u64>(&["HSET", key, "a", "b"]).await;
             let before = redis.dump().await;
             match redis.cells(call).await {
                 Err(error) => {
@@ -179,8 +179,8 @@ async fn a_value_that_is_no_number_is_left_alone() {
     let redis = Redis::start().await;
     for call in conversation(&redis, "job", Publish::Plain).await {
         let looks = call.keys().iter().any(|key| key == "job");
-        redis.ask::<String>(&["FLUSHALL"]).await;
-        redis.ask::<String>(&["SET", "job", "many"]).await;
+        redis.query::<String>(&["FLUSHALL"]).await;
+        redis.query::<String>(&["SET", "job", "many"]).await;
         if looks {
             assert!(redis.cells(&call).await.is_err(), "{}", call.script().name);
             assert_eq!(redis.dump().await.len(), 1, "{}", call.script().name);
@@ -201,8 +201,8 @@ async fn a_count_is_published_in_the_requested_way() {
             latch_that_publishes("gate", publish).try_set(LatchCount::new(1).unwrap()),
         ];
         for change in changes {
-            redis.ask::<String>(&["FLUSHALL"]).await;
-            redis.ask::<String>(&["CONFIG", "RESETSTAT"]).await;
+            redis.query::<String>(&["FLUSHALL"]).await;
+            redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
             assert_eq!(verdict(&redis.cells(&change.call(request(1), within)).await.unwrap()).0, 1);
             let publications = (redis.ran("publish").await, redis.ran("spublish").await);
             assert_eq!(publications, (plain, sharded), "{change:?}");

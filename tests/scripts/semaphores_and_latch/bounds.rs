@@ -20,8 +20,8 @@ async fn redis_with_permits() -> Redis {
 }
 
 async fn refill(redis: &Redis) {
-    redis.ask::<String>(&["FLUSHALL"]).await;
-    redis.ask::<String>(&["MSET", "sem", "2", "perm", "2", "gate", "2"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["MSET", "sem", "2", "perm", "2", "gate", "2"]).await;
 }
 
 /// Asserts that the first key of a call, its record, lasts for the memory, the lease and the bound,
@@ -29,7 +29,7 @@ async fn refill(redis: &Redis) {
 async fn assert_remembered(redis: &Redis, call: &ScriptCall, bound: Bound, at_least: u64) {
     let before = redis.now_ms().await;
     let cells = redis.cells(call).await.unwrap();
-    let left: u64 = redis.ask(&["PTTL", &call.keys()[0]]).await;
+    let left: u64 = redis.query(&["PTTL", &call.keys()[0]]).await;
     let after = redis.now_ms().await;
     let until = |now| bound.not_after.map_or(0, |at: u64| at.saturating_sub(now));
     let keep = u64::try_from(bound.keep.as_millis()).unwrap();
@@ -51,11 +51,11 @@ async fn a_latch_and_a_tombstone_outlive_memory_lease_and_bound() {
                 let last = target.acquire(request(2), bound, &owner(2), lease(ms), true);
                 assert_remembered(&redis, &last, bound, 0).await;
                 // A reply from a tombstone extends it.
-                redis.ask::<u64>(&["PEXPIRE", &last.keys()[0], "5000"]).await;
+                redis.query::<u64>(&["PEXPIRE", &last.keys()[0], "5000"]).await;
                 assert_remembered(&redis, &last, bound, 0).await;
                 let abandon = target.release(request(3), bound, &owner(3));
                 assert_remembered(&redis, &abandon, bound, 0).await;
-                redis.ask::<u64>(&["PEXPIRE", &abandon.keys()[0], "5000"]).await;
+                redis.query::<u64>(&["PEXPIRE", &abandon.keys()[0], "5000"]).await;
                 assert_remembered(&redis, &abandon, bound, 0).await;
             }
         }
@@ -89,7 +89,7 @@ async fn the_holds_end_with_their_semaphore() {
     for (target, (key, set)) in
         targets().iter().zip([("sem", "el:{sem}:held"), ("perm", "{perm}:timeout")])
     {
-        redis.ask::<u64>(&["PEXPIRE", key, "3600000"]).await;
+        redis.query::<u64>(&["PEXPIRE", key, "3600000"]).await;
         redis.run(&target.acquire(request(1), within, &owner(1), lease(30_000), false)).await;
         let keys = redis.dump().await;
         // The script reads the remaining time and Redis sets the expiry by the same clock.
@@ -103,13 +103,13 @@ async fn the_holds_end_with_their_semaphore() {
 
 /// S65.
 #[tokio::test]
-async fn a_hold_outlives_its_latch_and_is_given_back_once() {
+async fn a_hold_outlives_its_latch_and_is_released_once() {
     let redis = redis_with_permits().await;
     let within = bound(redis.now_ms().await + 60_000, 1_000);
     for (target, key) in targets().into_iter().zip(["sem", "perm"]) {
         let take = target.acquire(request(1), within, &owner(1), LeaseTime::ENDLESS, false);
         let grant = redis.run(&take).await.value;
-        redis.ask::<u64>(&["DEL", &take.keys()[0]]).await;
+        redis.query::<u64>(&["DEL", &take.keys()[0]]).await;
         let token = token(grant.parse().unwrap());
         let renew = target.renew(request(3), within, &owner(1), lease(30_000), token);
         assert_eq!(verdict(&redis.cells(&renew).await.unwrap()), (1, grant, -1));
@@ -118,9 +118,9 @@ async fn a_hold_outlives_its_latch_and_is_given_back_once() {
         let release = target.release(request(2), within, &owner(1));
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()).0, 1);
         // The tombstone may be lost, too.
-        redis.ask::<u64>(&["DEL", &release.keys()[0]]).await;
+        redis.query::<u64>(&["DEL", &release.keys()[0]]).await;
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()).0, 0);
-        assert_eq!(redis.ask::<String>(&["GET", key]).await, "2");
+        assert_eq!(redis.query::<String>(&["GET", key]).await, "2");
     }
 }
 
@@ -186,7 +186,7 @@ async fn a_renewal_is_for_its_grant_and_shortens_nothing() {
             let renew = target.renew(request(2), UNBOUND, &owner(1), lease(ms), token(grant));
             let (code, _, left) = verdict(&redis.cells(&renew).await.unwrap());
             assert!(code == 1 && (least..=most).contains(&left), "{left}");
-            assert!(redis.ask::<i64>(&["PTTL", &take.keys()[0]]).await > left);
+            assert!(redis.query::<i64>(&["PTTL", &take.keys()[0]]).await > left);
         }
     }
 }

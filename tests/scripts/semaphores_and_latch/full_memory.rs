@@ -12,7 +12,7 @@ use test_support::redis::Redis;
 /// the tokens of the holds.
 async fn full() -> (Redis, [(Calls, u64); 2]) {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["MSET", "sem", "3", "perm", "3", "gate", "2"]).await;
+    redis.query::<String>(&["MSET", "sem", "3", "perm", "3", "gate", "2"]).await;
     let mut targets = [(held(&semaphore("sem", 2)), 0), (batch(&permits("perm", 2, 0)), 0)];
     for (target, token) in &mut targets {
         let call = target.acquire(request(1), UNBOUND, &owner(1), lease(30_000), false);
@@ -55,23 +55,23 @@ async fn a_hold_is_prolonged_although_memory_is_full() {
 
 /// S66.
 #[tokio::test]
-async fn permits_are_given_back_although_memory_is_full() {
+async fn permits_are_released_although_memory_is_full() {
     let (mut redis, targets) = full().await;
     redis.published().await;
     for ((target, _), (key, given)) in targets.iter().zip([("sem", "1"), ("perm", "2")]) {
         let release = target.release(request(2), UNBOUND, &owner(1));
         assert_eq!(verdict(&redis.cells(&release).await.unwrap()), (1, given.into(), 0));
-        assert_eq!(redis.ask::<String>(&["GET", key]).await, "3");
+        assert_eq!(redis.query::<String>(&["GET", key]).await, "3");
         assert_eq!(redis.published().await.len(), 1);
         // An abandon, and the last try of a refused owner.
         let abandon = target.release(request(3), UNBOUND, &owner(2));
         assert_eq!(verdict(&redis.cells(&abandon).await.unwrap()), (0, "0".into(), 0));
-        assert_eq!(redis.ask::<String>(&["GET", &abandon.keys()[0]]).await, "x0");
+        assert_eq!(redis.query::<String>(&["GET", &abandon.keys()[0]]).await, "x0");
     }
     for target in [held(&semaphore("sem", 9)), batch(&permits("perm", 9, 0))] {
         let last = target.acquire(request(4), UNBOUND, &owner(3), lease(30_000), true);
         assert_eq!(verdict(&redis.cells(&last).await.unwrap()), (0, "3".into(), -1));
-        assert_eq!(redis.ask::<String>(&["GET", &last.keys()[0]]).await, "x0");
+        assert_eq!(redis.query::<String>(&["GET", &last.keys()[0]]).await, "x0");
     }
 }
 
@@ -97,7 +97,7 @@ async fn an_idempotent_call_succeeds_when_memory_is_full() {
     for ((change, value), number) in changes.into_iter().zip(10..) {
         let call = change.call(request(number), within);
         assert_eq!(verdict(&redis.cells(&call).await.unwrap()), (1, value.into(), 0), "{number}");
-        let record: String = redis.ask(&["GET", &call.keys()[0]]).await;
+        let record: String = redis.query(&["GET", &call.keys()[0]]).await;
         assert_eq!(record, format!("1:{value}"));
     }
     let cancel = s.add(1).cancel(request(30), within);

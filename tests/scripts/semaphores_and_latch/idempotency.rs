@@ -24,13 +24,13 @@ enum Before {
 
 /// Brings Redis into a state; returns the tokens of owner 1's holds.
 async fn prepare(redis: &Redis, before: Before) -> [u64; 2] {
-    redis.ask::<String>(&["FLUSHALL"]).await;
+    redis.query::<String>(&["FLUSHALL"]).await;
     let (five, count) = match before {
         Before::Nothing => return [1, 1],
         Before::Last => ("5", "1"),
         _ => ("5", "2"),
     };
-    redis.ask::<String>(&["MSET", "sem", five, "perm", five, "gate", count]).await;
+    redis.query::<String>(&["MSET", "sem", five, "perm", five, "gate", count]).await;
     let (number, lease) = match before {
         Before::Held => (1, lease(60_000)),
         Before::Over => (9, lease(100)),
@@ -45,7 +45,7 @@ async fn prepare(redis: &Redis, before: Before) -> [u64; 2] {
         let call = target.acquire(request(900), UNBOUND, &owner(number), lease, false);
         *token = redis.run(&call).await.value.parse().unwrap();
         if before == Before::Over {
-            let members: Vec<Vec<u8>> = redis.ask(&["ZRANGE", set, "0", "-1"]).await;
+            let members: Vec<Vec<u8>> = redis.query(&["ZRANGE", set, "0", "-1"]).await;
             for member in members {
                 let mut over = redis::cmd("ZADD");
                 over.arg(set).arg(1).arg(member);

@@ -29,23 +29,23 @@ async fn empties(redis: &Redis, target: &Calls, set: &str, number: &str) {
     let mut holders = 1;
     let mut over = MANY - EVICTED_MAX;
     while over > 0 {
-        let set_now: usize = redis.ask(&["ZCARD", set]).await;
+        let set_now: usize = redis.query(&["ZCARD", set]).await;
         assert_eq!(set_now, over + usize::from(holders));
         holders += 1;
         let take = target.acquire(request(2), within, &owner(holders), lease(60_000), true);
         assert_eq!(verdict(&redis.cells(&take).await.unwrap()).0, 1);
         over = over.saturating_sub(EVICTED_MAX);
     }
-    let left: usize = redis.ask(&["ZCARD", set]).await;
+    let left: usize = redis.query(&["ZCARD", set]).await;
     assert_eq!(left, usize::from(holders));
-    let available: usize = redis.ask(&["GET", number]).await;
+    let available: usize = redis.query(&["GET", number]).await;
     assert_eq!(available + left, MANY);
 }
 
 #[tokio::test]
 async fn a_hundred_thousand_permits_that_have_ended_come_back_in_slices() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["MSET", "sem", "0", "perm", "0"]).await;
+    redis.query::<String>(&["MSET", "sem", "0", "perm", "0"]).await;
     fill(&redis, "{perm}:timeout", "", MANY).await;
     empties(&redis, &batch(&permits("perm", 1, 1000)), "{perm}:timeout", "perm").await;
     fill(&redis, "el:{sem}:held", "1|", MANY).await;
@@ -56,7 +56,7 @@ async fn a_hundred_thousand_permits_that_have_ended_come_back_in_slices() {
 async fn very_many_permits_are_acquired_and_released_by_force() {
     let redis = Redis::start().await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
-    redis.ask::<String>(&["MSET", "sem", "0", "perm", "0"]).await;
+    redis.query::<String>(&["MSET", "sem", "0", "perm", "0"]).await;
     fill(&redis, "{perm}:timeout", "", MANY).await;
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;
     let asked = batch(&permits("perm", 1, 0)).inspect(request(1), None);
@@ -69,13 +69,13 @@ async fn very_many_permits_are_acquired_and_released_by_force() {
         let clear = target.force_release(request(2), within);
         assert_eq!(verdict(&redis.cells(&clear).await.unwrap()), (1, given.into(), 0));
     }
-    assert_eq!(redis.ask::<Vec<String>>(&["MGET", "perm", "sem"]).await, ["100000", "10000"]);
+    assert_eq!(redis.query::<Vec<String>>(&["MGET", "perm", "sem"]).await, ["100000", "10000"]);
 }
 
 #[tokio::test]
 async fn an_acquisition_larger_than_one_call_can_free_retries_at_once() {
     let redis = Redis::start().await;
-    redis.ask::<String>(&["SET", "sem", "0"]).await;
+    redis.query::<String>(&["SET", "sem", "0"]).await;
     fill(&redis, "el:{sem}:held", "1|", 10_000).await;
     let within = bound(redis.now_ms().await + 600_000, 90_000);
     let target = held(&semaphore("sem", 5_000));

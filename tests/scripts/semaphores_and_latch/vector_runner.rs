@@ -93,7 +93,7 @@ impl Bench {
             if words == ["FLUSHALL"] {
                 self.since = self.redis.now_ms().await;
             }
-            raw(self.redis.ask(&words).await)
+            raw(self.redis.query(&words).await)
         }
     }
 
@@ -136,7 +136,7 @@ impl Bench {
             "p.new" => once(p.try_set(total().unwrap())),
             "p.free" => once(p.release_ids(&self.ids(step))),
             "p.lease" => once(p.update_lease(&self.ids(step), lease(step))),
-            "p.ask" => p.inspect_ids(request, &self.ids(step)),
+            "p.query" => p.inspect_ids(request, &self.ids(step)),
             "l.down" => once(latch(key).count_down()),
             "l.set" => once(latch(key).try_set(LatchCount::new(number("count")).unwrap())),
             "l.delete" => once(latch(key).delete()),

@@ -47,7 +47,7 @@ impl Cluster {
     pub fn set_patience(&self, node_patience: Duration) {
         let patience = node_patience.as_millis().to_string();
         for server in &self.servers {
-            server.ask::<()>(&["CONFIG", "SET", "cluster-node-timeout", &patience]).unwrap();
+            server.query::<()>(&["CONFIG", "SET", "cluster-node-timeout", &patience]).unwrap();
         }
     }
 
@@ -71,7 +71,7 @@ impl Cluster {
     }
 
     pub fn slot(&self, key: &str) -> usize {
-        self.alive().ask(&["CLUSTER", "KEYSLOT", key]).unwrap()
+        self.alive().query(&["CLUSTER", "KEYSLOT", key]).unwrap()
     }
 
     /// A key of each master, in the order of their first slots.
@@ -89,7 +89,7 @@ impl Cluster {
     /// once for each master.
     pub fn fail_over(&self, key: &str) {
         let (master, replica) = self.places(key);
-        self.servers[replica].ask::<()>(&["CLUSTER", "FAILOVER"]).unwrap();
+        self.servers[replica].query::<()>(&["CLUSTER", "FAILOVER"]).unwrap();
         let swapped = |server: &Server| {
             self.is_ready(server) && self.places_by(server, key) == Some((replica, master))
         };
@@ -98,22 +98,22 @@ impl Cluster {
 
     /// The cluster id of a node.
     pub fn id(&self, number: usize) -> String {
-        self.servers[number].ask(&["CLUSTER", "MYID"]).unwrap()
+        self.servers[number].query(&["CLUSTER", "MYID"]).unwrap()
     }
 
     fn form(&self) {
         for (number, server) in self.servers.iter().enumerate().take(MASTERS) {
             let epoch = (number + 1).to_string();
-            server.ask::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).unwrap();
+            server.query::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).unwrap();
             let first = number * SLOTS / MASTERS;
             let last = (number + 1) * SLOTS / MASTERS - 1;
             let (first, last) = (first.to_string(), last.to_string());
-            server.ask::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]).unwrap();
+            server.query::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first, &last]).unwrap();
         }
         self.meet();
         for (number, replica) in self.servers.iter().enumerate().skip(MASTERS) {
             let master = self.id(number - MASTERS);
-            self.until_met(|| replica.ask::<()>(&["CLUSTER", "REPLICATE", &master]).ok());
+            self.until_met(|| replica.query::<()>(&["CLUSTER", "REPLICATE", &master]).ok());
         }
         self.until_met(|| self.servers.iter().all(|server| self.is_ready(server)).then_some(()));
     }
@@ -137,13 +137,13 @@ impl Cluster {
         for one in &self.servers {
             for other in &self.servers {
                 let (port, bus) = (other.port().to_string(), other.bus().to_string());
-                one.ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).unwrap();
+                one.query::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).unwrap();
             }
         }
     }
 
     fn is_ready(&self, server: &Server) -> bool {
-        let replication: String = server.ask(&["INFO", "replication"]).unwrap_or_default();
+        let replication: String = server.query(&["INFO", "replication"]).unwrap_or_default();
         let replicates =
             replication.contains("master_link_status:up") || replication.contains("state=online");
         let agrees = self.layout_of(server).is_some_and(|ranges| {
@@ -162,7 +162,7 @@ impl Cluster {
     }
 
     fn alive(&self) -> &Server {
-        let answers = |server: &&Server| server.ask::<String>(&["PING"]).is_ok();
+        let answers = |server: &&Server| server.query::<String>(&["PING"]).is_ok();
         self.servers.iter().find(answers).unwrap()
     }
 
@@ -172,7 +172,7 @@ impl Cluster {
 
     fn layout_of(&self, server: &Server) -> Option<Vec<Range>> {
         let ranges: Vec<(usize, usize, Vec<Value>)> = server
-            .ask::<Vec<Vec<Value>>>(&["CLUSTER", "SLOTS"])
+            .query::<Vec<Vec<Value>>>(&["CLUSTER", "SLOTS"])
             .ok()?
             .into_iter()
             .map(|range| (number(&range[0]), number(&range[1]), range[2..].to_vec()))

@@ -41,7 +41,7 @@ impl Sentinels {
             servers.push(Server::start(&folder, &options));
         }
         until(|| {
-            let replication = servers[0].ask::<String>(&["INFO", "replication"]).ok()?;
+            let replication = servers[0].query::<String>(&["INFO", "replication"]).ok()?;
             (replication.matches("state=online").count() == COUNT - 1).then_some(())
         });
         let replicas = servers[1..].iter().map(Server::port);
@@ -67,7 +67,7 @@ impl Sentinels {
         let after = patience.as_millis().to_string();
         let set = ["SENTINEL", "SET", NAME, "down-after-milliseconds", &after];
         for sentinel in &self.sentinels {
-            sentinel.ask::<()>(&set).unwrap();
+            sentinel.query::<()>(&set).unwrap();
         }
     }
 
@@ -85,7 +85,7 @@ impl Sentinels {
             let mut votes = [0; COUNT];
             for sentinel in &self.sentinels {
                 let named: Option<(String, u16)> =
-                    sentinel.ask(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).unwrap_or(None);
+                    sentinel.query(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]).unwrap_or(None);
                 let (_, port) = named.unwrap_or_default();
                 if let Some(at) = self.ports.iter().position(|known| *known == port) {
                     votes[at] += 1;
@@ -107,7 +107,7 @@ impl Sentinels {
     pub fn fail_over(&self) {
         let former = self.master();
         // Sentinel refuses this while another failover is in progress.
-        until(|| self.sentinels[0].ask::<()>(&["SENTINEL", "FAILOVER", NAME]).ok());
+        until(|| self.sentinels[0].query::<()>(&["SENTINEL", "FAILOVER", NAME]).ok());
         until(|| (self.master() != former).then_some(()));
     }
 }
@@ -134,10 +134,10 @@ fn sentinel(folder: &Folder, master: u16) -> Server {
 /// Whether a Sentinel knows both replicas and both other Sentinels, and regards no server as down.
 fn is_ready(sentinel: &Server) -> bool {
     let master: HashMap<String, String> =
-        sentinel.ask(&["SENTINEL", "MASTER", NAME]).unwrap_or_default();
+        sentinel.query(&["SENTINEL", "MASTER", NAME]).unwrap_or_default();
     let is = |field: &str, value: &str| master.get(field).is_some_and(|found| found == value);
     is("num-slaves", "2")
         && is("num-other-sentinels", "2")
         && is("flags", "master")
-        && sentinel.ask::<String>(&["SENTINEL", "CKQUORUM", NAME]).is_ok()
+        && sentinel.query::<String>(&["SENTINEL", "CKQUORUM", NAME]).is_ok()
 }

@@ -112,13 +112,13 @@ impl Server {
     }
 
     /// Runs a command without a gateway.
-    pub fn ask<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+    pub fn query<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
         redis::cmd(words[0]).arg(&words[1..]).query(&mut self.connect()?)
     }
 
     /// Whether the reply to a command contains a text.
     pub fn says(&self, words: &[&str], text: &str) -> bool {
-        self.ask::<String>(words).is_ok_and(|reply| reply.contains(text))
+        self.query::<String>(words).is_ok_and(|reply| reply.contains(text))
     }
 
     pub fn kill(&mut self) {
@@ -152,7 +152,7 @@ impl Server {
     /// Returns `false` if the process ends before it responds.
     fn comes_up(&mut self) -> bool {
         until(|| {
-            if self.ask::<String>(&["PING"]).is_ok() {
+            if self.query::<String>(&["PING"]).is_ok() {
                 return Some(true);
             }
             self.child.try_wait().unwrap().map(|_| false)

@@ -8,10 +8,10 @@
 //!      └──undo──►└───────┘ a try that finds its owner spent waits for this undoing
 //! ```
 //!
-//! An owner is *open* while something may be held, or may still be granted, under it. At most one
-//! owner of a part is open: a new one begins only when the end of the last is confirmed. The
-//! exception is a place in a queue, which a new owner takes over; [`OwnerAttempt::previous`] then
-//! records the second open owner. So one request can undo everything that the part has sent.
+//! An owner is *open* while Redis may store a hold of it, or may still grant one. At most one owner
+//! of a part is open: a new one begins only when the end of the last is confirmed. The exception is
+//! a place in a queue, which a new owner takes over; [`OwnerAttempt::previous`] then records the
+//! second open owner. So one request can undo everything that the part has sent.
 
 use core::time::Duration;
 
@@ -131,7 +131,7 @@ impl Part {
         matches!(self.state, State::Quiescent)
     }
 
-    /// Whether something may be held, or may still be granted, under its owner.
+    /// Whether its owner is open: Redis may store a hold of it, or may still grant one.
     pub(in crate::machine) const fn is_open(&self) -> bool {
         self.current.open || matches!(self.state, State::Requesting { .. })
     }

@@ -76,7 +76,7 @@ impl Gateway {
     /// White space around `url` and `token` is removed, since both are often pasted.
     ///
     /// # Errors
-    /// [`InvalidOption`] names `url` or `token` and what is accepted.
+    /// [`InvalidOption`] names `url` or `token`, and describes the accepted values.
     pub fn upstash(url: &str, token: &str) -> Result<Self, InvalidOption> {
         Self::new(Dialect::Upstash, url, token, false)
     }
@@ -98,7 +98,7 @@ impl Gateway {
     /// streams when Redis is down.
     ///
     /// # Errors
-    /// [`InvalidOption`] names `url` or `token` and what is accepted.
+    /// [`InvalidOption`] names `url` or `token`, and describes the accepted values.
     pub fn webdis(url: &str, token: &str) -> Result<Self, InvalidOption> {
         Self::new(Dialect::Webdis, url, token, false)
     }

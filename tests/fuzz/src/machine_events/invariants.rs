@@ -14,7 +14,7 @@ use super::log::{Called, Log, Received};
 use crate::kit::field;
 use crate::time_math::trusted;
 
-/// Whether a script acquires something.
+/// Whether a script acquires a hold.
 fn takes(call: &Called) -> bool {
     call.script.script().name.ends_with("_acquire")
 }
@@ -129,7 +129,7 @@ pub(super) fn lasts(held_at_most: Duration, lease: LeaseTime) {
 
 /// The reply was received.
 pub(super) fn was_received(reply: &Reply, log: &Log) {
-    assert!(log.replies().any(|(_, response)| response == reply), "{reply:?} was not heard");
+    assert!(log.replies().any(|(_, response)| response == reply), "{reply:?} was not received");
 }
 
 /// Whether a call concerns this owner.

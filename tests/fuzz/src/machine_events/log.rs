@@ -144,7 +144,7 @@ where
         self.machine.handle(input, self.log.now);
         // After the end only the outcome matters.
         let is_same = self.outcome.is_some() || self.machine == woken;
-        assert!(is_same, "a late answer has changed something:\n{:?}\n{woken:?}", self.machine);
+        assert!(is_same, "a late response has an effect:\n{:?}\n{woken:?}", self.machine);
         self.poll();
     }
 
@@ -193,7 +193,7 @@ where
                 Output::Done(outcome) => {
                     self.log.ended_at.get_or_insert(self.log.now);
                     let first = self.outcome.get_or_insert_with(|| outcome.clone());
-                    assert_eq!(*first, outcome, "it says something else");
+                    assert_eq!(*first, outcome, "the outcome changes");
                     return;
                 }
             }

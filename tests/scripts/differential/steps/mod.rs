@@ -1,4 +1,4 @@
-//! Random steps for each object, and what the steps of several objects share.
+//! Random steps for each object, and the parts that several objects share.
 
 pub(crate) mod fair_lock;
 pub(crate) mod lock;

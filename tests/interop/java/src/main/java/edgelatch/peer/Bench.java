@@ -64,7 +64,7 @@ public final class Bench {
         Runtime.getRuntime().halt(0);
     }
 
-    /** A thread that waits for the lock, holds it, and releases it when it is told to. */
+    /** A thread that waits for the lock, holds it, and releases it on request. */
     private record Waiter(RLock lock, Semaphore enter, Semaphore leave, BlockingQueue<Long> released) {
         Waiter(RLock lock) {
             this(lock, new Semaphore(0), new Semaphore(0), new LinkedBlockingQueue<>());
