@@ -26,7 +26,9 @@ impl Client<Reqwest, TokioHost> {
     /// Creates a client over `reqwest` on Tokio. Sends nothing.
     ///
     /// Its I/O is done by a task on the runtime in whose context an operation is first awaited. The
-    /// task exists while there is something to do.
+    /// task exists while there is something to do, and operations that are awaited elsewhere wait
+    /// for it: use a client on one runtime, or on runtimes that keep running. When the runtime of
+    /// the task shuts down, the operations that are still awaited start another one.
     ///
     /// # Panics
     /// If the system's TLS cannot be set up.
