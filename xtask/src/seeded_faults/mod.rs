@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// Do not check first that the layers pass without a fault
     #[arg(long)]
     skip_baseline: bool,
-    /// Change single operators and results of engine/, machine/ and protocol/ instead, with cargo-mutants
+    /// Change single operators and results of the core instead, with cargo-mutants
     #[arg(long, conflicts_with = "names")]
     mutants: bool,
     /// Only this part of the faults or mutants, as in 0/40
