@@ -33,6 +33,9 @@ pub(crate) enum HostFault {
 
 /// The latest time of a fault, in microseconds.
 const LATEST: u64 = 30_000_000;
+/// The most by which the clock of one Redis is set forward, in microseconds. The nodes of a redLock
+/// refuse tokens that are further ahead of their clocks.
+const AHEAD_MAX: i64 = 60_000_000;
 /// When all faults end, in schedules in which they do, in microseconds.
 const FAULTS_END_AT: u64 = 40_000_000;
 
@@ -71,6 +74,15 @@ impl Plan {
                 all.push((at, host_fault));
             }
         }
+        let mut ahead = vec![0_i64; self.nodes];
+        all.retain(|(_, host_fault)| match host_fault {
+            HostFault::SetServerClock { node, by } if ahead[*node] + by > AHEAD_MAX => false,
+            HostFault::SetServerClock { node, by } => {
+                ahead[*node] += by.max(&0);
+                true
+            }
+            _ => true,
+        });
         if self.ends_faults {
             all.push((FAULTS_END_AT, HostFault::EndFaults));
         }

@@ -301,7 +301,10 @@ impl Engine {
         if let Some(operation) = self.ops.get_mut(op.0) {
             operation.outcome = Some(outcome);
             operation.deadline = None;
+            let scope = operation.scope;
             self.events.push_back(Event::Finished(op));
+            // Its driver may have nothing left to do.
+            self.wake(scope);
         }
     }
 

@@ -1,5 +1,6 @@
 //! A table whose keys are never reused.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
@@ -20,7 +21,8 @@ pub(super) struct Table<T> {
 #[derive(Clone, Debug)]
 struct Slot<T> {
     generation: NonZeroU32,
-    entry: Option<T>,
+    /// In a box, so that a table which has been large keeps little memory.
+    entry: Option<Box<T>>,
 }
 
 impl<T> Default for Table<T> {
@@ -34,22 +36,22 @@ impl<T> Table<T> {
         if let Some(index) = self.free.pop()
             && let Some(slot) = self.slots.get_mut(index as usize)
         {
-            slot.entry = Some(entry);
+            slot.entry = Some(Box::new(entry));
             return Key { index, generation: slot.generation };
         }
         let index = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
-        self.slots.push(Slot { generation: NonZeroU32::MIN, entry: Some(entry) });
+        self.slots.push(Slot { generation: NonZeroU32::MIN, entry: Some(Box::new(entry)) });
         Key { index, generation: NonZeroU32::MIN }
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slots.get(key.index as usize)?;
-        slot.entry.as_ref().filter(|_| slot.generation == key.generation)
+        slot.entry.as_deref().filter(|_| slot.generation == key.generation)
     }
 
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.index as usize)?;
-        slot.entry.as_mut().filter(|_| slot.generation == key.generation)
+        slot.entry.as_deref_mut().filter(|_| slot.generation == key.generation)
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<T> {
@@ -63,13 +65,13 @@ impl<T> Table<T> {
             slot.generation = next;
             self.free.push(key.index);
         }
-        Some(entry)
+        Some(*entry)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.slots.iter().enumerate().filter_map(|(index, slot)| {
             let key = Key { index: u32::try_from(index).ok()?, generation: slot.generation };
-            Some((key, slot.entry.as_ref()?))
+            Some((key, slot.entry.as_deref()?))
         })
     }
 
