@@ -13,8 +13,8 @@ use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall};
 use crate::protocol::script::ScriptCall;
 
 impl Engine {
-    /// Acquires a lock, in behalf of an owner if there is one. `is_cancelled`: the caller has
-    /// cancelled it already, so that nothing is sent.
+    /// Acquires a lock, for an owner if there is one. If the caller has cancelled already
+    /// (`is_cancelled`), the acquisition fails and sends nothing.
     pub fn acquire(
         &mut self,
         scope: ScopeId,

@@ -260,7 +260,7 @@ impl Engine {
         self.open_stream(key, cx);
     }
 
-    /// Closes the stream of a subscription; tells the waiters if they have to poll.
+    /// Closes the stream of a subscription; notifies the waiters if they have to poll.
     fn close_stream(&mut self, key: Key, waiters_poll: bool) {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         let (scope, id) = (subscription.scope, subscription.stream_id(key));
