@@ -10,7 +10,7 @@ use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
 use crate::machine::{
     Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
 };
-use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
+use crate::name::{FencingToken, GuardKey, OwnerId};
 use crate::protocol::calls::Target;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
@@ -146,11 +146,6 @@ impl Hold {
 
     fn counting_mut(&mut self) -> impl Iterator<Item = &mut Part> {
         self.parts.iter_mut().filter(|part| part.counts)
-    }
-
-    /// The name of the hold: that of its first counting part.
-    pub(super) fn name(&self) -> Option<&LockName> {
-        self.counting().next().map(|part| part.target.name())
     }
 
     /// The fencing token of the hold: that of its first counting part.

@@ -7,7 +7,7 @@ use super::operation::Task;
 use super::{Context, EndpointId, Engine, Event, HoldId, LeaseEnd, OpId, Situation};
 use crate::error::LossReason;
 use crate::machine::{Grant, Input, LeaseState};
-use crate::name::{FencingToken, GuardKey, LockName};
+use crate::name::{FencingToken, GuardKey};
 use crate::protocol::calls::Target;
 
 impl Engine {
@@ -25,11 +25,6 @@ impl Engine {
         self.hold(id)?.token_of(name)
     }
 
-    /// The name of a hold: that of its first part.
-    pub fn hold_name(&self, id: HoldId) -> Option<&LockName> {
-        self.hold(id)?.name()
-    }
-
     /// The number of leases that share a hold.
     pub fn hold_count(&self, id: HoldId) -> u32 {
         self.hold(id).map_or(0, Hold::count)
@@ -40,7 +35,7 @@ impl Engine {
         self.hold(id)?.counting().next().map(|part| (part.endpoint, &part.target, &part.grant))
     }
 
-    /// The number of parts of a hold.
+    /// The parts of a hold: the gateway and the target of each.
     pub fn hold_parts(&self, id: HoldId) -> impl Iterator<Item = (EndpointId, &Target)> {
         let parts = self.hold(id).into_iter().flat_map(|hold| &hold.parts);
         parts.map(|part| (part.endpoint, &part.target))

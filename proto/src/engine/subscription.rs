@@ -328,12 +328,10 @@ impl Engine {
         let endpoint = subscription.endpoint;
         let Stream::Open(open) = &mut subscription.stream else { return };
         let silent = now.max_elapsed(mem::replace(&mut open.received_at, now));
-        let contention = self
+        let mut contention = self
             .endpoints
             .get_mut(endpoint.0 as usize)
             .and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
-        let mut unused = crate::machine::ContentionEstimator::default();
-        let contention = contention.unwrap_or(&mut unused);
         let (mut rest, mut has_event, mut is_confirmed) = (bytes, false, false);
         while let Some((event, after)) = open.frames.next(rest) {
             (rest, has_event) = (after, true);
@@ -344,6 +342,7 @@ impl Engine {
                     subscription.waiters.on_subscribed();
                 }
                 StreamEvent::Message(message) => {
+                    let contention = contention.as_deref_mut();
                     subscription.waiters.on_message(message, contention, now);
                 }
             }

@@ -209,7 +209,7 @@ impl World {
                 let ear = &mut self.ears[client];
                 let count = self.random.usize(1..=ear.coming.len());
                 ear.coming.drain(..count).for_each(|message| {
-                    ear.waiters.on_message(message, &mut ear.contention, self.now)
+                    ear.waiters.on_message(message, Some(&mut ear.contention), self.now)
                 });
             }
             Step::Polled(who) => {
