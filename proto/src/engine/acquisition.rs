@@ -306,7 +306,7 @@ impl Engine {
     pub(super) fn end_owner_turn(&mut self, acquisition: &Acquisition, id: Option<HoldId>) {
         let Some(handle) = acquisition.owner.filter(|_| acquisition.has_turn) else { return };
         if let (Some(writer), Some(id)) = (acquisition.writer, id) {
-            self.took_inside(writer, id);
+            self.register_inner_reader(writer, id);
         }
         if let Some(owner) = self.owners.get_mut(handle.0) {
             owner.end(&acquisition.lock.key, id);
@@ -314,10 +314,11 @@ impl Engine {
         }
     }
 
-    fn took_inside(&mut self, writer: HoldId, reader: HoldId) {
+    fn register_inner_reader(&mut self, writer: HoldId, reader: HoldId) {
         let part = self.holds.get(reader.0).and_then(|hold| hold.parts.first());
         let Some(owner) = part.map(|part| part.grant.owner) else { return };
-        let newer = self.holds.get_mut(writer.0).and_then(|hold| hold.took_inside(owner, reader));
+        let newer =
+            self.holds.get_mut(writer.0).and_then(|hold| hold.register_inner_reader(owner, reader));
         if let (Some(newer), Some(reader)) = (newer, self.holds.get_mut(reader.0)) {
             reader.raise_tokens(newer);
         }

@@ -44,14 +44,14 @@ impl Engine {
     /// How long the holder can still rely on a hold; zero once it is lost or released.
     pub fn remaining(&self, id: HoldId, cx: &Context<'_>) -> Duration {
         match self.hold(id) {
-            Some(hold) if hold.stands() => hold.lease().remaining(cx.now),
+            Some(hold) if hold.is_usable() => hold.lease().remaining(cx.now),
             _ => Duration::ZERO,
         }
     }
 
     /// The state of a hold now.
     pub fn hold_state(&mut self, id: HoldId, cx: &mut Context<'_>) -> LeaseState {
-        self.look(id, cx);
+        self.expire_if_due(id, cx);
         self.hold(id).map_or(LeaseState::Lost(LossReason::Gone), Hold::state)
     }
 
@@ -62,13 +62,13 @@ impl Engine {
 
     /// How a hold has ended by now, if it has.
     pub fn hold_end(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<LeaseEnd> {
-        self.look(id, cx);
+        self.expire_if_due(id, cx);
         self.hold(id).map_or(Some(LeaseEnd::Lost(LossReason::Gone)), Hold::end)
     }
 
     /// Marks a hold as lost if its lease has run out.
-    fn look(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        if self.holds.get_mut(id.0).is_some_and(|hold| hold.look(cx.now)) {
+    fn expire_if_due(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        if self.holds.get_mut(id.0).is_some_and(|hold| hold.expire_if_due(cx.now)) {
             self.changed.push(id);
             self.settle(cx);
         }

@@ -177,9 +177,9 @@ impl Engine {
                 self.end_acquisition(op, Err(CANCELLED), cx);
             }
             Some(mut runner) => {
-                self.share(op, &mut runner);
+                self.sync(op, &mut runner);
                 runner.handle(input, cx.now);
-                self.share(op, &mut runner);
+                self.sync(op, &mut runner);
                 self.advance(op, runner, cx);
             }
             None => self.tell_waiting(op, &input, cx),
