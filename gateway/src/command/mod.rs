@@ -195,7 +195,7 @@ impl Parser<'_> {
 
     /// Reads a value in the place of a command, and drops it.
     fn flat_value(&mut self) -> Result<(), Stop> {
-        if !self.eat(b'{') {
+        if !self.consume(b'{') {
             return self.word(&mut Cmd::new());
         }
         loop {
@@ -218,7 +218,7 @@ impl Parser<'_> {
     /// Reads the opening bracket of an array.
     fn open(&mut self) -> Result<(), Stop> {
         self.peek();
-        if self.eat(b'[') { Ok(()) } else { Err(Stop::Syntax) }
+        if self.consume(b'[') { Ok(()) } else { Err(Stop::Syntax) }
     }
 
     /// Reads the comma before the next element of an array, or its closing bracket. Returns whether
@@ -251,7 +251,7 @@ impl Parser<'_> {
         }
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
+    fn consume(&mut self, byte: u8) -> bool {
         let is_next = self.rest.as_bytes().first() == Some(&byte);
         self.take(usize::from(is_next));
         is_next

@@ -359,15 +359,15 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_one_client_and_of_one_address_leave_some_to_the_others() {
+    fn waits_of_one_client_and_of_one_address_leave_some_to_other_clients() {
         let limits = limits(|config| config.wait_limit = 64);
         let waits = |client: &str, address, number| -> Vec<PoolPermit> {
             let request = limits.admit(at(client, address)).unwrap();
             (0..number).map_while(|_| limits.reserve_wait(&request).ok()).collect()
         };
-        let rooms: Vec<Vec<PoolPermit>> =
+        let permits: Vec<Vec<PoolPermit>> =
             (0..9).map(|name| waits(&name.to_string(), 1, 9)).collect();
-        let lengths: Vec<usize> = rooms.iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = permits.iter().map(Vec::len).collect();
         assert_eq!(lengths, [4, 4, 4, 4, 4, 4, 4, 4, 0]);
         assert_eq!(waits("8", 2, 9).len(), 4);
     }
