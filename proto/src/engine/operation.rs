@@ -339,3 +339,6 @@ impl Engine {
 
 /// The error of a request that got no reply.
 pub(super) const NO_REPLY: RequestError = RequestError::Unreachable(FailureKind::NO_ANSWER);
+
+#[cfg(test)]
+mod tests;
