@@ -19,8 +19,9 @@ use crate::routes::Context;
 /// How much of a body that is too large is still read, as a multiple of the limit.
 const MAX_DISCARD_FACTOR: usize = 4;
 
-/// The most memory that a body with a `Content-Length` gets before it arrives, as a multiple of
-/// what has arrived. The system provides memory when it is used, so this bounds only addresses.
+/// The largest capacity that is allocated for a body with a `Content-Length`, as a multiple of the
+/// bytes that have arrived. The operating system commits a page when it is first written, so this
+/// bounds only the address space.
 const MAX_GROWTH: usize = 8;
 /// The room behind a body: the command that is made from it is a little longer, and can then have
 /// the same memory.

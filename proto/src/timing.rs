@@ -7,7 +7,8 @@ use crate::error::InvalidOption;
 /// How far a request's bound reaches beyond its wait. Redis remembers every id at least this long.
 pub const HORIZON: Duration = Duration::from_secs(90);
 
-/// The same memory if the client had not seen Redis' clock (rule C3 of the protocol).
+/// How long Redis remembers a request whose client had not seen Redis' clock (rule C3 of the
+/// protocol).
 pub(crate) const FIRST_HORIZON: Duration = Duration::from_secs(600);
 
 /// The longest time that a wait uses one owner field; then it takes a new one (rule C8).

@@ -1,9 +1,7 @@
 //! The count-down latch: Redisson's `RCountDownLatch`.
 
 use core::fmt;
-use core::future::{pending, poll_fn};
-use core::pin::pin;
-use core::task::Poll;
+use core::future::pending;
 
 use super::Client;
 use super::ask::{About, ONLY, count, is_done};
@@ -12,7 +10,7 @@ use super::options::AcquireOptions;
 use crate::error::{AcquireError, FailureKind, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::engine::{Outcome, Terms};
+use edgelatch_proto::engine::{Context, Engine, Outcome, Terms};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
 
@@ -123,17 +121,10 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         terms: Terms,
         cancel: impl Future<Output = ()>,
     ) -> Result<(), AcquireError> {
-        let mut cancel = pin!(cancel);
-        let is_cancelled = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
-        let operation = self.client.shared().begin(|engine, scope, cx| {
+        let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
             engine.await_latch(scope, ONLY, self.calls.clone(), terms, is_cancelled, cx)
-        });
-        let outcome = if is_cancelled {
-            operation.outcome(pin!(pending())).await
-        } else {
-            operation.outcome(cancel).await
         };
-        match outcome {
+        match self.client.shared().perform_cancellable(cancel, begin).await {
             Some(Outcome::Opened(opened)) => opened,
             _ => Err(AcquireError::Unreachable(FailureKind::NO_ANSWER)),
         }

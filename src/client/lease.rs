@@ -75,7 +75,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns the lock's name; for several locks taken as one, the name of the first in the order
-    /// that all clients use, to which [`token`](Self::token) belongs. Errors name all of them.
+    /// that all clients use; [`token`](Self::token) is its token. Errors name all of them.
     pub fn name(&self) -> &LockName {
         &self.hold.name
     }

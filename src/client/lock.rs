@@ -16,7 +16,7 @@ use super::shared::Shared;
 use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::engine::{LockSpec, Outcome, Share, Terms};
+use edgelatch_proto::engine::{Context, Engine, LockSpec, Outcome, Share, Terms};
 use edgelatch_proto::machine::{LeaseState, LockState, Released};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::reply::Code;
@@ -270,19 +270,12 @@ impl<T: Transport, H: Host> Lock<T, H> {
         terms: Terms,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
-        let mut cancel = pin!(cancel);
         let owner = self.owner.as_ref().map(|owner| owner.of(&self.shared));
-        let is_cancelled = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
-        let operation = self.shared.begin(|engine, scope, cx| {
+        let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
             let lock = Arc::clone(&self.spec);
             engine.acquire(scope, lock, (terms, owner), is_cancelled, cx)
-        });
-        let outcome = if is_cancelled {
-            operation.outcome(pin!(pending())).await
-        } else {
-            operation.outcome(cancel).await
         };
-        let hold = match outcome {
+        let hold = match self.shared.perform_cancellable(cancel, begin).await {
             Some(Outcome::Acquired(acquired)) => Some(acquired?),
             _ => None,
         };

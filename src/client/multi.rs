@@ -37,8 +37,8 @@ impl RedLockSettings {
     /// the delay is over. A shorter delay costs more renewals.
     ///
     /// Each node must allow scripts to run `INFO`; a node that does not rejects the acquisition.
-    /// The delay detects only a start of the Redis process. It detects no failover to a replica,
-    /// for which there is [`replicas`](super::AcquireOptions::replicas), and no `FLUSHALL`.
+    /// The delay detects only a start of the Redis process. It detects neither `FLUSHALL` nor a
+    /// failover to a replica: [`replicas`](super::AcquireOptions::replicas) is for the latter.
     pub const fn rejoin_delay(mut self, delay: RejoinDelay) -> Self {
         self.rejoin_delay = Some(delay);
         self

@@ -22,8 +22,29 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.begin(begin).driven()
     }
 
+    /// Performs an operation that `cancel` cancels when it completes; the cancelled operation is
+    /// still awaited. `begin` gets whether `cancel` was complete before.
+    pub(super) async fn perform_cancellable(
+        self: &Arc<Self>,
+        cancel: impl Future<Output = ()>,
+        begin: impl FnOnce(&mut Engine, ScopeId, bool, &mut Context<'_>) -> OpId,
+    ) -> Option<Outcome> {
+        let mut cancel = pin!(cancel);
+        let mut is_cancelled = poll_fn(|cx| Poll::Ready(cancel.as_mut().poll(cx).is_ready())).await;
+        let operation = self.begin(|engine, scope, cx| begin(engine, scope, is_cancelled, cx));
+        let (op, mut driven) = (operation.op, pin!(operation.driven()));
+        poll_fn(|cx| {
+            if !is_cancelled && cancel.as_mut().poll(cx).is_ready() {
+                is_cancelled = true;
+                self.change(|engine, context| engine.cancel(op, context));
+            }
+            driven.as_mut().poll(cx)
+        })
+        .await
+    }
+
     /// Begins an operation.
-    pub(super) fn begin(
+    fn begin(
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
     ) -> Operation<T, H> {
@@ -52,24 +73,6 @@ impl<T: Transport, H: Host> Operation<T, H> {
         let driver = || Driver::new(Arc::clone(&self.shared), self.scope, true);
         let own = is_own.then(|| Box::pin(driver().run()));
         Driven { operation: self, own }
-    }
-
-    /// Waits for the outcome. When `cancel` ends, the operation is cancelled, and still awaited.
-    pub(super) async fn outcome(
-        self,
-        mut cancel: Pin<&mut impl Future<Output = ()>>,
-    ) -> Option<Outcome> {
-        let (op, shared) = (self.op, Arc::clone(&self.shared));
-        let mut driven = pin!(self.driven());
-        let mut is_cancelled = false;
-        poll_fn(|cx| {
-            if !is_cancelled && cancel.as_mut().poll(cx).is_ready() {
-                is_cancelled = true;
-                shared.change(|engine, context| engine.cancel(op, context));
-            }
-            driven.as_mut().poll(cx)
-        })
-        .await
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Shared<T: Transport, H: Host> {
     has_one_driver: bool,
     /// For an engine of several gateways: the client of each.
     bases: Vec<Arc<Self>>,
-    /// The engines of several gateways of which this client is the first, each with the others.
+    /// The clients of several gateways that have this client's gateway as their first.
     joint: Mutex<Vec<Weak<Self>>>,
 }
 

@@ -27,8 +27,8 @@ pub(crate) const fn place(source: &str, start: &str, name: &str) -> u32 {
     place
 }
 
-/// Returns the number in `const NAME = NUMBER;`, of which `declaration` is the part before the
-/// number.
+/// Returns the number in a declaration such as `const NAME = 1;`. `declaration` is the text before
+/// the number.
 pub(crate) const fn number(source: &str, declaration: &str) -> u32 {
     let mut rest = after(source.as_bytes(), declaration);
     assert!(matches!(rest, [b'0'..=b'9', ..]), "the name has no number");

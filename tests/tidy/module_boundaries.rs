@@ -4,62 +4,20 @@
 use super::files::{File, below, read};
 
 /// Each module, and the modules that it may import.
-const ALLOWED_IMPORTS: [(&str, &[&str]); 13] = [
-    ("time", &[]),
-    ("error", &[]),
-    ("name", &["error"]),
-    ("timing", &["error"]),
-    ("protocol", &["error", "name", "protocol", "time", "timing"]),
-    ("machine", &["error", "machine", "name", "protocol", "time", "timing"]),
-    ("engine", &["engine", "error", "machine", "name", "protocol", "time", "timing"]),
-    ("web", &[]),
-    ("transport", &["error", "protocol", "transport", "web"]),
-    ("host", &["host", "time", "web"]),
-    (
-        "client",
-        &[
-            "client",
-            "engine",
-            "error",
-            "host",
-            "machine",
-            "name",
-            "protocol",
-            "timing",
-            "transport",
-        ],
-    ),
-    (
-        "blocking",
-        &[
-            "blocking",
-            "client",
-            "error",
-            "host",
-            "machine",
-            "name",
-            "protocol",
-            "timing",
-            "transport",
-        ],
-    ),
-    (
-        "js",
-        &[
-            "client",
-            "engine",
-            "error",
-            "host",
-            "js",
-            "machine",
-            "name",
-            "protocol",
-            "time",
-            "timing",
-            "transport",
-            "web",
-        ],
-    ),
+const ALLOWED_IMPORTS: [(&str, &str); 13] = [
+    ("time", ""),
+    ("error", ""),
+    ("name", "error"),
+    ("timing", "error"),
+    ("protocol", "error name protocol time timing"),
+    ("machine", "error machine name protocol time timing"),
+    ("engine", "engine error machine name protocol time timing"),
+    ("web", ""),
+    ("transport", "error protocol transport web"),
+    ("host", "host time web"),
+    ("client", "client engine error host machine name protocol timing transport"),
+    ("blocking", "blocking client error host machine name protocol timing transport"),
+    ("js", "client engine error host js machine name protocol time timing transport web"),
 ];
 
 /// The folders of the two crates.
@@ -97,7 +55,8 @@ fn a_module_imports_only_the_modules_below_it() {
             .unwrap_or_else(|| panic!("{module}?"));
         for line in file.code() {
             for name in imported(line) {
-                assert!(allowed.contains(&name), "{}: `{name}` in {line}", file.path);
+                let is_allowed = allowed.split_whitespace().any(|other| other == name);
+                assert!(is_allowed, "{}: `{name}` in {line}", file.path);
             }
         }
     }

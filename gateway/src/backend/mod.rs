@@ -294,7 +294,7 @@ fn to_pipeline(
     (pipe, connection)
 }
 
-/// Returns the error of a command to which Redis did not reply in time.
+/// Returns the error of a command whose reply from Redis has timed out.
 pub(crate) fn timed_out() -> RedisError {
     io::Error::from(io::ErrorKind::TimedOut).into()
 }

@@ -134,7 +134,7 @@ impl<'a> MultiHostUrl<'a> {
     }
 }
 
-/// Returns the value if it may stand in front of the `@` of a URL, where `sentinel` puts it.
+/// Returns the value if it is valid as the userinfo of a URL, where `sentinel` writes it.
 fn as_userinfo(value: &str) -> Option<&str> {
     (!value.contains(['/', '@', ':', '[', ']'])).then_some(value)
 }

@@ -44,13 +44,13 @@ fn decode<'a>(
     is_unicode: &mut bool,
 ) -> Option<(usize, &'a [u8])> {
     let mut decoded = 0;
-    while let Some(room) = block.get_mut(decoded..).and_then(<[u8]>::first_chunk_mut) {
+    while let Some(buffer) = block.get_mut(decoded..).and_then(<[u8]>::first_chunk_mut) {
         let length;
         (length, text) = match text {
             [b'"', ..] => break,
-            [b'\\', b'u', rest @ ..] => code_point(rest, room, is_unicode)?,
-            [b'\\', escape, rest @ ..] => (unescape(*escape, room)?, rest),
-            _ => plain_bytes(text, room)?,
+            [b'\\', b'u', rest @ ..] => code_point(rest, buffer, is_unicode)?,
+            [b'\\', escape, rest @ ..] => (unescape(*escape, buffer)?, rest),
+            _ => plain_bytes(text, buffer)?,
         };
         decoded += length;
     }
@@ -61,17 +61,17 @@ fn decode<'a>(
 #[inline]
 fn code_point<'a>(
     text: &'a [u8],
-    room: &mut [u8; 8],
+    buffer: &mut [u8; 8],
     is_unicode: &mut bool,
 ) -> Option<(usize, &'a [u8])> {
     let (unit, rest) = code_unit(text)?;
     if let Some(character) = char::from_u32(unit.into()) {
-        return Some((character.encode_utf8(room).len(), rest));
+        return Some((character.encode_utf8(buffer).len(), rest));
     }
     let second = rest.strip_prefix(b"\\u").and_then(code_unit);
     let units = [Some(unit), second.map(|(unit, _)| unit)];
     match (char::decode_utf16(units.into_iter().flatten()).next(), second) {
-        (Some(Ok(character)), Some((_, rest))) => Some((character.encode_utf8(room).len(), rest)),
+        (Some(Ok(character)), Some((_, rest))) => Some((character.encode_utf8(buffer).len(), rest)),
         _ => {
             *is_unicode = false;
             Some((0, rest))
@@ -97,16 +97,16 @@ pub(crate) fn plain_length(text: &[u8]) -> usize {
 /// Copies the bytes before the first special one, at most eight. Returns their number, and the text
 /// behind them.
 #[inline]
-fn plain_bytes<'a>(text: &'a [u8], room: &mut [u8; 8]) -> Option<(usize, &'a [u8])> {
+fn plain_bytes<'a>(text: &'a [u8], buffer: &mut [u8; 8]) -> Option<(usize, &'a [u8])> {
     match text.first_chunk() {
-        Some(bytes) => *room = *bytes,
+        Some(bytes) => *buffer = *bytes,
         None => {
             // A zero byte is special.
-            *room = [0; 8];
-            room.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
+            *buffer = [0; 8];
+            buffer.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
         }
     }
-    match plain_length_of_8(*room) {
+    match plain_length_of_8(*buffer) {
         0 => None,
         length => text.get(length..).map(|rest| (length, rest)),
     }

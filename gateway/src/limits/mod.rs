@@ -41,9 +41,9 @@ const MIN_COMMAND_LIMIT: usize = 128;
 /// The `Retry-After` of a request for which no permit is free: requests and waits end within
 /// seconds.
 pub(crate) const RETRY_SOON: Duration = Duration::from_secs(1);
-/// A client may use one part in this many of the shared body memory and waits. An address may use
-/// at most half of each.
-const CLIENT_PART: usize = 16;
+/// The divisor of the shared body memory and waits that gives the share of one client. An address
+/// may use at most half of each.
+const CLIENT_SHARE_DIVISOR: usize = 16;
 
 /// A reached limit. Nothing was sent to Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,8 @@ impl Limits {
         let client = Capacity {
             requests: config.client_concurrency,
             streams: config.client_streams,
-            waits: config.wait_limit.div_ceil(CLIENT_PART),
-            body_bytes: (config.body_memory / CLIENT_PART).max(max_client_body),
+            waits: config.wait_limit.div_ceil(CLIENT_SHARE_DIVISOR),
+            body_bytes: (config.body_memory / CLIENT_SHARE_DIVISOR).max(max_client_body),
         };
         let address = Capacity {
             requests: client.requests.saturating_mul(clients_per_address),
@@ -359,15 +359,15 @@ mod tests {
     }
 
     #[test]
-    fn waits_of_one_client_and_of_one_address_leave_some_to_the_others() {
+    fn waits_of_one_client_and_of_one_address_leave_some_to_other_clients() {
         let limits = limits(|config| config.wait_limit = 64);
         let waits = |client: &str, address, number| -> Vec<PoolPermit> {
             let request = limits.admit(at(client, address)).unwrap();
             (0..number).map_while(|_| limits.reserve_wait(&request).ok()).collect()
         };
-        let rooms: Vec<Vec<PoolPermit>> =
+        let permits: Vec<Vec<PoolPermit>> =
             (0..9).map(|name| waits(&name.to_string(), 1, 9)).collect();
-        let lengths: Vec<usize> = rooms.iter().map(Vec::len).collect();
+        let lengths: Vec<usize> = permits.iter().map(Vec::len).collect();
         assert_eq!(lengths, [4, 4, 4, 4, 4, 4, 4, 4, 0]);
         assert_eq!(waits("8", 2, 9).len(), 4);
     }

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_has_room_for_the_largest_request() {
+    fn a_burst_allows_the_largest_request() {
         let thousand = NonZeroU32::new(1000).unwrap();
         let clock = FakeRelativeClock::default();
         let rate = Rate::new(ONE, thousand, clock.clone());

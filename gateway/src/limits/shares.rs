@@ -35,7 +35,7 @@ pub(super) struct Share {
 pub(super) struct Shares<K: Hash + Eq + Clone> {
     requests: Rate<K>,
     commands: Rate<K>,
-    open: Mutex<HashMap<K, Arc<Share>>>,
+    active: Mutex<HashMap<K, Arc<Share>>>,
     capacity: Capacity,
 }
 
@@ -51,7 +51,7 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         Self {
             requests: Rate::new(requests, NonZeroU32::MIN, MonotonicClock),
             commands: Rate::new(commands, max_commands, MonotonicClock),
-            open: Mutex::default(),
+            active: Mutex::default(),
             capacity,
         }
     }
@@ -67,12 +67,12 @@ impl<K: Hash + Eq + Clone> Shares<K> {
     }
 
     pub(super) fn share(&self, key: &K) -> Arc<Share> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = open.get(key) {
+        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = active.get(key) {
             return Arc::clone(share);
         }
         let share = Arc::new(Share::new(self.capacity));
-        open.insert(key.clone(), Arc::clone(&share));
+        active.insert(key.clone(), Arc::clone(&share));
         share
     }
 
@@ -80,8 +80,8 @@ impl<K: Hash + Eq + Clone> Shares<K> {
     pub(super) fn remove_idle(&self) {
         self.requests.remove_idle();
         self.commands.remove_idle();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, share| !share.is_idle(self.capacity));
+        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        active.retain(|_, share| !share.is_idle(self.capacity));
     }
 }
 
@@ -125,9 +125,9 @@ mod tests {
         let share = shares.share(&"b");
         shares.remove_idle();
         assert_eq!(shares.share(&"a").streams.available_permits(), 0);
-        assert_eq!(shares.open.lock().unwrap().len(), 2);
+        assert_eq!(shares.active.lock().unwrap().len(), 2);
         drop((permit, share));
         shares.remove_idle();
-        assert!(shares.open.lock().unwrap().is_empty());
+        assert!(shares.active.lock().unwrap().is_empty());
     }
 }

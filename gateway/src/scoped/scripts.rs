@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_takes_redis_long_counts_as_several_commands() {
+    fn a_slow_script_counts_as_several_commands() {
         let time = |words: &[&str]| time_of(&from_words(words).unwrap());
         let time_of_script = |name: &str, rest: &[&str]| {
             let script = scripts::ALL.into_iter().find(|script| script.name == name).unwrap();

@@ -87,16 +87,16 @@ async fn cost(gateway: SocketAddr, request: Request) -> (u16, Memory) {
     .unwrap()
 }
 
-/// The least of two runs: buffers of the first one, and work in the background, do not count.
-async fn least(gateway: SocketAddr, shape: &Shape, size: usize) -> Memory {
-    let mut least = Memory { times: u64::MAX, bytes: u64::MAX };
+/// The min of two runs: buffers of the first one, and work in the background, do not count.
+async fn min_memory(gateway: SocketAddr, shape: &Shape, size: usize) -> Memory {
+    let mut min = Memory { times: u64::MAX, bytes: u64::MAX };
     for _ in 0..2 {
         let (status, memory) = cost(gateway, shape.request(size)).await;
         assert_eq!(status, shape.status, "{} of size {size}", shape.name);
-        least.times = least.times.min(memory.times);
-        least.bytes = least.bytes.min(memory.bytes);
+        min.times = min.times.min(memory.times);
+        min.bytes = min.bytes.min(memory.bytes);
     }
-    least
+    min
 }
 
 // One test, since the allocator counts for the whole process.
@@ -110,8 +110,8 @@ async fn the_memory_of_a_request_is_linear_in_its_size_and_bounded() {
     (config.client_requests, config.client_commands) = (many, many);
     let gateway = Gateway::start(config).await.unwrap();
     for shape in requests::shapes() {
-        let half = least(gateway.address(), &shape, shape.size / 2).await;
-        let whole = least(gateway.address(), &shape, shape.size).await;
+        let half = min_memory(gateway.address(), &shape, shape.size / 2).await;
+        let whole = min_memory(gateway.address(), &shape, shape.size).await;
         let request = shape.request(shape.size);
         let bound = bound(&request);
         println!("{}: {half:?}, {whole:?}, bound {bound:?}", shape.name);

@@ -12,7 +12,8 @@ const REFUSED: &str = r#"{"error":"WRONGPASS invalid or missing auth token"}"#;
 #[tokio::test]
 async fn without_the_token_nothing_happens() {
     let TestEnv { client, gateway, redis: _redis } = TestEnv::new().await;
-    let stranger = TestClient::new(&format!("http://{}", gateway.address()), "the-token-of-test");
+    let wrong_token =
+        TestClient::new(&format!("http://{}", gateway.address()), "the-token-of-test");
     let refused = (401, REFUSED.to_owned());
     for (path, body) in [
         ("/", r#"["SET","k","v"]"#),
@@ -22,7 +23,7 @@ async fn without_the_token_nothing_happens() {
         ("/psubscribe/*", "[]"),
         ("/set/k/v", ""),
     ] {
-        assert_eq!(stranger.post(path, body).await, refused, "{path}");
+        assert_eq!(wrong_token.post(path, body).await, refused, "{path}");
         let post = || client.bare(Method::POST, path).body(body);
         assert_eq!(answer(post()).await, refused, "{path}");
         for (before, token, after) in

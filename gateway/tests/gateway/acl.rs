@@ -21,7 +21,7 @@ fn rules() -> Vec<String> {
 }
 
 /// Creates the user, and returns a URL with its login.
-pub(crate) async fn user_of_the_documentation(
+pub(crate) async fn create_documented_user(
     redis: &Redis,
     connection: &mut MultiplexedConnection,
 ) -> String {
@@ -34,7 +34,7 @@ pub(crate) async fn user_of_the_documentation(
 async fn a_user_with_few_rights_is_enough_for_every_object() {
     let redis = Redis::start().await;
     let mut connection = redis.connect().await;
-    let url = user_of_the_documentation(&redis, &mut connection).await;
+    let url = create_documented_user(&redis, &mut connection).await;
     let gateway = gateway(url, |_| ()).await;
     let address = format!("http://{}", gateway.address());
     let client = Client::connect(Gateway::upstash(&address, TOKEN).unwrap());
@@ -95,15 +95,15 @@ async fn contents(connection: &mut MultiplexedConnection) -> Vec<String> {
 }
 
 /// Creates a user as in SECURITY.md whose names begin with `other:`, and connects as this user.
-async fn connect_as_neighbour(
+async fn connect_as_other_user(
     redis: &Redis,
     admin: &mut MultiplexedConnection,
 ) -> MultiplexedConnection {
     let rules: Vec<_> = rules().iter().map(|rule| rule.replace("app:", "other:")).collect();
-    let user = ["SETUSER", "neighbour"];
+    let user = ["SETUSER", "other"];
     redis::cmd("ACL").arg(&user).arg(&rules[3..]).exec_async(admin).await.unwrap();
     let mut connection = redis.connect().await;
-    let login = ["neighbour", "PASSWORD"];
+    let login = ["other", "PASSWORD"];
     redis::cmd("AUTH").arg(&login).exec_async(&mut connection).await.unwrap();
     connection
 }
@@ -112,7 +112,7 @@ async fn connect_as_neighbour(
 async fn a_user_of_other_names_neither_reaches_nor_learns_of_an_object() {
     let redis = Redis::start().await;
     let mut admin = redis.connect().await;
-    let url = user_of_the_documentation(&redis, &mut admin).await;
+    let url = create_documented_user(&redis, &mut admin).await;
     let gateway = gateway(url, |_| ()).await;
     let address = format!("http://{}", gateway.address());
     let client = Client::connect(Gateway::upstash(&address, TOKEN).unwrap());
@@ -129,10 +129,10 @@ async fn a_user_of_other_names_neither_reaches_nor_learns_of_an_object() {
         semaphore.acquire(1).await.unwrap(),
     ];
     let before = contents(&mut admin).await;
-    let mut neighbour = connect_as_neighbour(&redis, &mut admin).await;
+    let mut other_user = connect_as_other_user(&redis, &mut admin).await;
     let mut refused = async |words: &[&str]| {
         let reply: redis::RedisResult<redis::Value> =
-            redis::cmd(words[0]).arg(&words[1..]).query_async(&mut neighbour).await;
+            redis::cmd(words[0]).arg(&words[1..]).query_async(&mut other_user).await;
         let error = reply.unwrap_err().to_string();
         let is_refusal = |text: &&str| error.contains(text);
         assert!(
@@ -174,7 +174,7 @@ async fn a_user_of_other_names_neither_reaches_nor_learns_of_an_object() {
         assert_eq!(lease.is_held().await, Ok(true));
         lease.release().await.unwrap();
     }
-    redis::cmd("SET").arg(&["other:job", "1"]).exec_async(&mut neighbour).await.unwrap();
+    redis::cmd("SET").arg(&["other:job", "1"]).exec_async(&mut other_user).await.unwrap();
 }
 
 /// A user that may read all of Redis learns names and owners, but nothing that opens the gateway.

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
-use crate::client_limits::{assert_told, of_user};
+use crate::client_limits::{assert_retry_after, of_user};
 use crate::scopes::with_scopes;
 use crate::support::{TIME_LIMIT, TestClient, TestEnv, until};
 
@@ -40,7 +40,7 @@ async fn a_request_is_under_way_until_its_answer_has_been_read() {
     timeout(TIME_LIMIT, stream.read_exact(&mut start)).await.unwrap().unwrap();
     assert_eq!(&start, b"HTTP/1.1 200");
     let send = || client.request(Method::POST, "/").body(r#"["PING"]"#).send();
-    assert_told(&send().await.unwrap(), 429);
+    assert_retry_after(&send().await.unwrap(), 429);
     assert_eq!(env.client.command(r#"["PING"]"#).await.0, 200);
     drop(stream);
     until(async || (send().await.unwrap().status() == 403).then_some(())).await;

@@ -130,7 +130,7 @@ async fn h4_tokens_neither_fall_nor_run_ahead() {
 
 /// M1: a lease of 100 ms blocked other clients for minutes.
 #[tokio::test]
-async fn m1_nothing_beside_the_lease_keeps_others_out_for_longer() {
+async fn m1_nothing_beside_the_lease_excludes_clients_for_longer() {
     let mut scene = Scene::new().await;
     let field = "0123456789012345678901";
     let keys = lock("app:g");
@@ -189,8 +189,8 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
         (&["set", "x", "86400001"], "`lasting`"),
         (&["set", &large, "1000"], "too large"),
     ];
-    for (write, says) in writes {
-        scene.refuses(&guarding("data:other", &token, KEPT, write), says).await;
+    for (write, reason) in writes {
+        scene.refuses(&guarding("data:other", &token, KEPT, write), reason).await;
     }
     let keys = lock("app:a");
     let keys = keys.each_ref().map(String::as_str);

@@ -61,11 +61,11 @@ impl Scene {
     }
 
     /// Sends a command, and checks that a rule with this text refuses it.
-    pub(crate) async fn refuses(&mut self, command: &Value, says: &str) {
+    pub(crate) async fn refuses(&mut self, command: &Value, reason: &str) {
         let before = self.keyspace().await;
         let (status, body) = self.client.command(&command.to_string()).await;
         assert_eq!(status, 403, "{command}: {body}");
-        assert!(body.starts_with(r#"{"error":"NOPERM "#) && body.contains(says), "{body}");
+        assert!(body.starts_with(r#"{"error":"NOPERM "#) && body.contains(reason), "{body}");
         assert!(!body.contains("theirs") && !body.contains("app:"), "{body}");
         let pipeline = json!([command]).to_string();
         let (status, slots) = self.client.post("/pipeline", &pipeline).await;

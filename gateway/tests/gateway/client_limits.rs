@@ -49,7 +49,7 @@ pub(crate) fn inspecting() -> Value {
 }
 
 /// Checks that a response has a `Retry-After` of 1 to 60 s, and says that nothing was executed.
-pub(crate) fn assert_told(response: &reqwest::Response, status: u16) {
+pub(crate) fn assert_retry_after(response: &reqwest::Response, status: u16) {
     assert_eq!(response.status(), status);
     let after: u64 = header(response.headers(), "retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&after), "{after}");
@@ -57,7 +57,7 @@ pub(crate) fn assert_told(response: &reqwest::Response, status: u16) {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_too_often_is_told_when_to_come_back() {
+async fn a_client_that_sends_too_often_gets_a_retry_after() {
     let env = start_env(|config| config.client_requests = ONE).await;
     let clients = ["one", "other"].map(|user| client(&env, &of_user(user)));
     let [one, other] = &clients;
@@ -65,7 +65,7 @@ async fn a_client_that_sends_too_often_is_told_when_to_come_back() {
     let sending = (0..200).map(|_| one.request(Method::POST, "/").body("[\"PING\"]").send());
     let answers = join_all(sending).await;
     let mut refused = answers.iter().map(|answer| answer.as_ref().unwrap());
-    assert_told(refused.find(|answer| answer.status() == 429).unwrap(), 429);
+    assert_retry_after(refused.find(|answer| answer.status() == 429).unwrap(), 429);
     // Another client's request is admitted: it gets 403, since its token does not allow `PING`.
     assert_eq!(other.command(r#"["PING"]"#).await.0, 403);
     assert_eq!(env.client.command(r#"["PING"]"#).await.0, 200);
@@ -84,7 +84,7 @@ async fn health_checks_of_one_address_have_a_rate_of_their_own() {
     };
     let answers = join_all((0..200).map(|_| check("192.0.2.1"))).await;
     let mut answers = answers.into_iter().map(Result::unwrap);
-    assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
+    assert_retry_after(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
     assert_eq!(check("192.0.2.2").await.unwrap().status(), 200);
     // Requests with a token from this address are still admitted.
     let client = client(&env, &of_user("one")).request(Method::POST, "/").body("[\"PING\"]");
@@ -117,7 +117,10 @@ async fn requests_without_a_valid_token_have_a_rate_for_each_address() {
             let from = |address: &str| request().header("x-forwarded-for", address).send();
             let answers = join_all((0..200).map(|_| from(address))).await;
             let mut answers = answers.into_iter().map(Result::unwrap);
-            assert_told(answers.find(|answer| answer.status() == 429).as_ref().unwrap(), 429);
+            assert_retry_after(
+                answers.find(|answer| answer.status() == 429).as_ref().unwrap(),
+                429,
+            );
             assert_eq!(from("192.0.2.4").await.unwrap().status(), status, "{address}");
             // Requests with a token are still admitted.
             for (client, status) in [(&env.client, 200), (&scoped, 403)] {
@@ -165,14 +168,14 @@ async fn a_client_uses_a_limited_number_of_names_in_a_day() {
 
 /// M4: one scoped token could use all streams.
 #[tokio::test]
-async fn m4_streams_of_one_client_leave_room_for_the_others() {
+async fn m4_streams_of_one_client_leave_some_to_other_clients() {
     let env = start_env(|config| (config.client_streams, config.client_concurrency) = (1, 1)).await;
     let open = |token: &str| client(&env, token).request(Method::POST, CHANNEL);
     let (one, other) = (of_user("one"), of_user("other"));
     let first = Stream::open(open(&one)).await;
     // The stream does not count as a request in flight.
     assert_eq!(client(&env, &one).command(r#"["PING"]"#).await.0, 403);
-    assert_told(&open(&one).send().await.unwrap(), 429);
+    assert_retry_after(&open(&one).send().await.unwrap(), 429);
     drop(Stream::open(open(&other)).await);
     drop(first);
     until(async || open(&one).send().await.unwrap().status().is_success().then_some(())).await;
@@ -196,9 +199,9 @@ async fn clients_at_one_address_share_the_limits_of_the_address() {
         request.header("X-Forwarded-For", forwarded)
     };
     let _first = Stream::open(open(&direct, &one, "192.0.2.2")).await;
-    assert_told(&open(&direct, &other, "192.0.2.3").send().await.unwrap(), 429);
+    assert_retry_after(&open(&direct, &other, "192.0.2.3").send().await.unwrap(), 429);
     let _first = Stream::open(open(&behind_a_proxy, &one, "192.0.2.2")).await;
-    assert_told(&open(&behind_a_proxy, &other, "192.0.2.2").send().await.unwrap(), 429);
+    assert_retry_after(&open(&behind_a_proxy, &other, "192.0.2.2").send().await.unwrap(), 429);
     Stream::open(open(&behind_a_proxy, &other, "192.0.2.3")).await;
 }
 
@@ -218,7 +221,7 @@ async fn tokens_are_one_client_by_their_subject_and_nothing_else() {
         streams.push(Stream::of(open(&token(claims)).await.unwrap()));
     }
     for claims in [json!({ "jti": 1 }), json!({ "sub": "7", "jti": 4 })] {
-        assert_told(&open(&token(claims)).await.unwrap(), 429);
+        assert_retry_after(&open(&token(claims)).await.unwrap(), 429);
     }
     streams.push(Stream::of(open(&token(json!({ "sub": "7", "prefix": "app" }))).await.unwrap()));
 }
@@ -235,7 +238,7 @@ async fn m3_waits_come_from_a_pool() {
     until_blocked(&mut env.redis.connect().await).await;
     for (path, body) in [("/", wait.to_owned()), ("/pipeline", format!(r#"[["PING"],{wait}]"#))] {
         let request = env.client.request(Method::POST, path).body(body);
-        assert_told(&request.send().await.unwrap(), 503);
+        assert_retry_after(&request.send().await.unwrap(), 503);
     }
     assert_eq!(env.client.command(r#"["PING"]"#).await.0, 200);
     waiting.abort();
@@ -273,7 +276,7 @@ async fn m5_the_memory_for_bodies_is_bounded() {
         (response.status() != 200).then_some(response)
     })
     .await;
-    assert_told(&refused, 503);
+    assert_retry_after(&refused, 503);
     drop(unfinished);
     until(async || (send().await.unwrap().status() == 200).then_some(())).await;
 }
@@ -299,7 +302,7 @@ async fn is_served(stream: &mut TcpStream) -> bool {
 
 /// A fixed bug: silent connections of one address used up the limit of all connections.
 #[tokio::test]
-async fn connections_of_one_address_leave_room_for_others() {
+async fn connections_of_one_address_leave_some_to_other_addresses() {
     let env = start_env(|config| config.address_connections = 2).await;
     let address = env.gateway.address();
     let mut open = Vec::new();

@@ -10,9 +10,9 @@ use crate::support::{Stream, TOKEN, TestClient, answer, gateway, until};
 use test_support::servers::Cluster;
 
 /// How long a master may be silent before its replica takes over, in tests of failovers.
-const IMPATIENT: Duration = Duration::from_secs(2);
+const SHORT_NODE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a master may be silent before its replica takes over, in tests without failovers.
-pub(crate) const PATIENT: Duration = Duration::from_secs(15);
+pub(crate) const LONG_NODE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Starts a gateway in front of the cluster, and waits until it knows the nodes.
 pub(crate) async fn in_front_of(cluster: &Cluster) -> (Gateway, TestClient) {
@@ -22,16 +22,16 @@ pub(crate) async fn in_front_of(cluster: &Cluster) -> (Gateway, TestClient) {
     (gateway, client)
 }
 
-async fn pipeline(client: &TestClient, path: &str, commands: Value) -> (u16, Value) {
+pub(crate) async fn post(client: &TestClient, path: &str, commands: Value) -> (u16, Value) {
     let (status, body) = client.post(path, &commands.to_string()).await;
     (status, serde_json::from_str(&body).unwrap())
 }
 
 async fn command(client: &TestClient, words: Value) -> (u16, Value) {
-    pipeline(client, "/", words).await
+    post(client, "/", words).await
 }
 
-fn says(answer: &Value, start: &str) -> bool {
+pub(crate) fn has_error(answer: &Value, start: &str) -> bool {
     answer["error"].as_str().is_some_and(|error| error.starts_with(start))
 }
 
@@ -68,17 +68,17 @@ async fn keys_in_different_slots_are_refused_before_anything_is_run() {
     ] {
         let (status, answer) = command(&client, refused).await;
         assert_eq!(status, 400);
-        assert!(says(&answer, "CROSSSLOT "), "{answer}");
+        assert!(has_error(&answer, "CROSSSLOT "), "{answer}");
     }
     for sets in [["crossing:a", "crossing:b"], [&keys[0], &keys[1]]] {
         let sets = json!([["SET", sets[0], 1], ["SET", sets[1], 1]]);
-        let (status, answer) = pipeline(&client, "/multi-exec", sets).await;
+        let (status, answer) = post(&client, "/multi-exec", sets).await;
         assert_eq!(status, 400);
-        assert!(says(&answer, "CROSSSLOT "), "{answer}");
+        assert!(has_error(&answer, "CROSSSLOT "), "{answer}");
     }
     let exist = json!([["EXISTS", "crossing:a"], ["EXISTS", keys[0]], ["EXISTS", keys[1]]]);
     let none = json!([{"result": 0}, {"result": 0}, {"result": 0}]);
-    assert_eq!(pipeline(&client, "/pipeline", exist).await, (200, none));
+    assert_eq!(post(&client, "/pipeline", exist).await, (200, none));
 }
 
 #[tokio::test]
@@ -90,11 +90,11 @@ async fn a_transaction_in_one_slot_is_one() {
         let commands = json!([["PING"], ["SET", key, 1], ["INCR", key], ["SET", other, 2]]);
         let expected =
             json!([{"result": "PONG"}, {"result": "OK"}, {"result": 2}, {"result": "OK"}]);
-        assert_eq!(pipeline(&client, "/multi-exec", commands).await, (200, expected));
+        assert_eq!(post(&client, "/multi-exec", commands).await, (200, expected));
     }
     let wrong = json!([["SET", "transaction:x", 1], ["SET", "transaction:x"]]);
-    let (status, answer) = pipeline(&client, "/multi-exec", wrong).await;
-    assert!(status == 400 && says(&answer, "ERR wrong number"), "{answer}");
+    let (status, answer) = post(&client, "/multi-exec", wrong).await;
+    assert!(status == 400 && has_error(&answer, "ERR wrong number"), "{answer}");
 }
 
 #[tokio::test]
@@ -112,12 +112,12 @@ async fn a_pipeline_over_all_nodes_answers_each_command_in_its_place() {
         }
     }
     commands.extend([json!(["BLPOP", keys[0], 0]), json!(["LPUSH", keys[1], 1]), json!(["TIME"])]);
-    let (status, answers) = pipeline(&client, "/pipeline", Value::from(commands)).await;
+    let (status, answers) = post(&client, "/pipeline", Value::from(commands)).await;
     let answers = answers.as_array().unwrap().clone();
-    let (told, rest) = answers.split_at(expected.len());
-    assert_eq!((status, told), (200, expected.as_slice()));
-    assert!(says(&rest[0], "ERR the gateway does not allow BLPOP"), "{rest:?}");
-    assert!(says(&rest[1], "WRONGTYPE "), "{rest:?}");
+    let (first, rest) = answers.split_at(expected.len());
+    assert_eq!((status, first), (200, expected.as_slice()));
+    assert!(has_error(&rest[0], "ERR the gateway does not allow BLPOP"), "{rest:?}");
+    assert!(has_error(&rest[1], "WRONGTYPE "), "{rest:?}");
     assert!(rest[2]["result"].is_array(), "{rest:?}");
 }
 
@@ -128,10 +128,10 @@ async fn a_script_that_is_loaded_in_a_pipeline_is_known_to_the_next_command() {
     for key in cluster.keys("script:") {
         let unknown = json!(["EVALSHA", "0".repeat(40), 1, key]);
         let (status, answer) = command(&client, unknown).await;
-        assert!(status == 400 && says(&answer, "NOSCRIPT "), "{answer}");
+        assert!(status == 400 && has_error(&answer, "NOSCRIPT "), "{answer}");
         let script = format!("return '{key}'");
         let loaded = json!([["SCRIPT", "LOAD", script], ["GET", key]]);
-        let (_, answers) = pipeline(&client, "/pipeline", loaded).await;
+        let (_, answers) = post(&client, "/pipeline", loaded).await;
         let hash = &answers[0]["result"];
         let run = command(&client, json!(["EVALSHA", hash, 1, key])).await;
         assert_eq!(run, (200, json!({"result": key})));
@@ -165,40 +165,40 @@ async fn messages_arrive_wherever_they_are_published() {
 
 #[tokio::test]
 async fn a_node_that_is_away_takes_nothing_but_its_own_keys_with_it() {
-    let mut cluster = Cluster::start(PATIENT);
+    let mut cluster = Cluster::start(LONG_NODE_TIMEOUT);
     let (_gateway, client) = in_front_of(&cluster).await;
     let keys = cluster.keys("away:");
     let (master, _) = cluster.places(&keys[1]);
     cluster.server(master).kill();
     let sets: Vec<_> = keys.iter().map(|key| json!(["INCR", key])).collect();
     for round in 1..=2 {
-        let (status, answers) = pipeline(&client, "/pipeline", Value::from(sets.clone())).await;
+        let (status, answers) = post(&client, "/pipeline", Value::from(sets.clone())).await;
         assert_eq!(
             (status, &answers[0]["result"], &answers[2]["result"]),
             (200, &json!(round), &json!(round))
         );
-        assert!(says(&answers[1], "no reply from Redis"), "{answers}");
+        assert!(has_error(&answers[1], "no reply from Redis"), "{answers}");
     }
     // The other nodes' commands run even if those of the lost node are the first portions of a long
     // pipeline.
     let mut long = vec![json!(["INCR", keys[1]]); 40];
     long.push(json!(["GET", keys[0]]));
-    let (status, answers) = pipeline(&client, "/pipeline", Value::from(long)).await;
+    let (status, answers) = post(&client, "/pipeline", Value::from(long)).await;
     assert_eq!((status, &answers[40]["result"]), (200, &json!("2")), "{answers}");
     for (path, body) in [
         ("/", json!(["INCR", keys[1]])),
         ("/pipeline", json!([["INCR", keys[1]], ["PING"]])),
         ("/multi-exec", json!([["INCR", keys[1]]])),
     ] {
-        let (status, answer) = pipeline(&client, path, body).await;
-        assert!(status == 502 && says(&answer, "no reply from Redis"), "{path}: {answer}");
+        let (status, answer) = post(&client, path, body).await;
+        assert!(status == 502 && has_error(&answer, "no reply from Redis"), "{path}: {answer}");
     }
     assert_eq!(answer(client.bare(Method::GET, "/healthz")).await.0, 503);
 }
 
 #[tokio::test]
 async fn the_next_command_finds_the_replica_that_took_over_from_a_master_that_died_under_load() {
-    let mut cluster = Cluster::start(IMPATIENT);
+    let mut cluster = Cluster::start(SHORT_NODE_TIMEOUT);
     let (_gateway, client) = in_front_of(&cluster).await;
     let keys = cluster.keys("dying:");
     let (master, _) = cluster.places(&keys[1]);
@@ -209,9 +209,9 @@ async fn the_next_command_finds_the_replica_that_took_over_from_a_master_that_di
         counting.await.unwrap();
     }
     let gets: Vec<_> = keys.iter().map(|key| json!(["GET", key])).collect();
-    let (status, answers) = pipeline(&client, "/pipeline", Value::from(gets)).await;
-    let told = answers.as_array().unwrap().iter().all(|answer| answer["result"].is_string());
-    assert!(status == 200 && told, "{answers}");
+    let (status, answers) = post(&client, "/pipeline", Value::from(gets)).await;
+    let has_results = answers.as_array().unwrap().iter().all(|answer| answer["result"].is_string());
+    assert!(status == 200 && has_results, "{answers}");
     until(async || (answer(client.bare(Method::GET, "/healthz")).await.0 == 200).then_some(()))
         .await;
 }
@@ -224,7 +224,7 @@ async fn count_to(goal: u32, client: TestClient, key: String) {
         let (status, answer) = command(&client, json!(["INCR", key])).await;
         match status {
             200 => counted += 1,
-            400 => assert!(says(&answer, "CLUSTERDOWN "), "{answer}"),
+            400 => assert!(has_error(&answer, "CLUSTERDOWN "), "{answer}"),
             _ => assert!(status == 502 || status == 504, "{status} {answer}"),
         }
     }

@@ -175,7 +175,7 @@ async fn resp2(client: &TestClient, path: &str, body: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn in_resp2_an_answer_is_what_redis_says_over_tcp() {
+async fn a_resp2_response_has_the_bytes_of_redis_over_tcp() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     for (command, status, text) in [
         (r#"["SET","k","v"]"#, 200, "+OK\r\n"),

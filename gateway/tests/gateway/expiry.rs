@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::breaches::{REQUEST, latch, learn, run, taking};
 use crate::lost::peers;
-use crate::peer::{Does, Peer};
+use crate::peer::{Action, Peer};
 use crate::scopes::{now, with_claims, with_scopes};
 use crate::support::{TIME_LIMIT, TestClient, TestEnv, gateway, until};
 
@@ -88,8 +88,8 @@ async fn no_portion_of_a_pipeline_is_sent_after_its_token_s_end() {
 /// too slow for that.
 async fn assert_rest_stays(peer: &Peer, address: &str) -> Option<()> {
     let before = peer.seen("EVALSHA");
-    let let_go = Arc::new(Notify::new());
-    peer.does("EVALSHA", Does::Holds(Arc::clone(&let_go)));
+    let release = Arc::new(Notify::new());
+    peer.on_command("EVALSHA", Action::Hold(Arc::clone(&release)));
     let (token, ends) = ending();
     let command = run(&scripts::LATCH_INSPECT, &["gate:a"], &[REQUEST, "", "0", "P"]);
     let body = json!(vec![command; 100]).to_string();
@@ -100,8 +100,8 @@ async fn assert_rest_stays(peer: &Peer, address: &str) -> Option<()> {
         return None;
     }
     until_ended(ends).await;
-    peer.says("EVALSHA", "+OK");
-    let_go.notify_one();
+    peer.reply_to("EVALSHA", "+OK");
+    release.notify_one();
     let (status, body) = running.await.unwrap();
     let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
     let sent = peer.seen("EVALSHA") - before;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::client_limits::assert_told;
+use crate::client_limits::assert_retry_after;
 use crate::scopes::{scoped, with_scopes};
 use crate::support::{Stream, TIME_LIMIT, TOKEN, TestClient, TestEnv, answer, until_blocked};
 
@@ -62,10 +62,10 @@ async fn a_client_can_send_all_of_a_too_large_body_and_receives_the_error() {
     let sent = [announced, chunked, last].concat();
     let (mut reader, mut writer) = stream.split();
     let mut answers = String::new();
-    let talking = async {
+    let exchange = async {
         tokio::join!(writer.write_all(sent.as_bytes()), reader.read_to_string(&mut answers))
     };
-    let (written, read) = timeout(TIME_LIMIT, talking).await.unwrap();
+    let (written, read) = timeout(TIME_LIMIT, exchange).await.unwrap();
     assert!(written.is_ok() && read.is_ok(), "{written:?} {read:?}");
     assert_eq!(answers.matches("HTTP/1.1 413").count(), 2, "{answers}");
     assert!(answers.ends_with(r#"{"result":"ok"}"#), "{answers}");
@@ -119,7 +119,7 @@ async fn no_more_streams_than_the_limit_are_open_at_once() {
     let open = || client.request(Method::POST, "/subscribe/ch");
     let mut first = Stream::open(open()).await;
     first.reach("data: subscribe,ch,1\n\n").await;
-    assert_told(&open().send().await.unwrap(), 503);
+    assert_retry_after(&open().send().await.unwrap(), 503);
     drop(first);
     crate::support::until(async || {
         let response = open().send().await.unwrap();

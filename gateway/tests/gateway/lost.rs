@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::peer::{Does, Peer};
+use crate::peer::{Action, Peer};
 use crate::support::{TOKEN, TestClient, gateway, until};
 
 /// Whether an error reports an unknown result: without a code of Redis, and without a word of the
 /// command.
-fn says_unknown(body: &str) -> bool {
+fn is_unknown_outcome(body: &str) -> bool {
     body.contains(r#"{"error":"no reply from Redis"#) && !body.contains("secret")
 }
 
@@ -42,7 +42,7 @@ async fn a_command_whose_reply_is_lost_is_never_sent_again() {
             until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
             let (status, answer) = client.post(path, body).await;
             assert_eq!(status, 502, "{url}: {body}: {answer}");
-            assert!(says_unknown(&answer), "{url}: {answer}");
+            assert!(is_unknown_outcome(&answer), "{url}: {answer}");
             // When other commands have replies again, the peer would have received a repeated one.
             until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
             assert_eq!(peer.seen("DROP"), sent + 1, "{url}: {body}");
@@ -66,7 +66,10 @@ async fn a_connection_that_falls_silent_is_replaced() {
             sent += 1;
             let (status, body) = client.command(&format!(r#"["{name}","secret"]"#)).await;
             // The check of the connections may have found the silent one already.
-            assert!(matches!(status, 502 | 504) && says_unknown(&body), "{url}: {status} {body}");
+            assert!(
+                matches!(status, 502 | 504) && is_unknown_outcome(&body),
+                "{url}: {status} {body}"
+            );
             (status == 504 && peer.seen(&name) == 1).then_some(())
         })
         .await;
@@ -79,9 +82,9 @@ async fn a_connection_that_falls_silent_is_replaced() {
 
 /// S56.
 #[tokio::test]
-async fn one_that_falls_silent_at_what_the_gateway_asks_by_itself_is_replaced_too() {
+async fn a_connection_without_a_reply_to_the_gateway_s_own_query_is_replaced() {
     for (peer, url) in peers().await {
-        peer.does("INFO", Does::Stall);
+        peer.on_command("INFO", Action::Stall);
         let gateway =
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
@@ -99,7 +102,7 @@ async fn a_command_that_is_lost_behind_a_redirection_is_not_sent_again_either() 
     let gateway = gateway(url, |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     // The slot of `k` is 7629.
-    first.says("DROP", &format!("-MOVED 7629 127.0.0.1:{}", second.port()));
+    first.reply_to("DROP", &format!("-MOVED 7629 127.0.0.1:{}", second.port()));
     until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
     let (status, body) = client.command(r#"["DROP","k"]"#).await;
     assert_eq!(status, 502, "{body}");
@@ -108,11 +111,11 @@ async fn a_command_that_is_lost_behind_a_redirection_is_not_sent_again_either() 
 }
 
 #[tokio::test]
-async fn after_a_failure_the_sentinels_are_asked_before_the_next_command() {
+async fn after_a_failure_the_sentinels_are_queried_before_the_next_command() {
     for (cause, status) in [(r#"["DROP","k"]"#, 502), (r#"["SET","k","v"]"#, 400)] {
         let [former, next, sentinel] =
             [Peer::start().await, Peer::start().await, Peer::start().await];
-        former.says("SET", "-READONLY You can't write against a read only replica.");
+        former.reply_to("SET", "-READONLY You can't write against a read only replica.");
         sentinel.names(&former);
         let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
         let gateway = gateway(url, |_| ()).await;
@@ -126,7 +129,7 @@ async fn after_a_failure_the_sentinels_are_asked_before_the_next_command() {
 }
 
 #[tokio::test]
-async fn after_a_failure_the_cluster_is_asked_before_the_next_command() {
+async fn after_a_failure_the_cluster_is_queried_before_the_next_command() {
     let (former, next) = (Peer::start().await, Peer::start().await);
     former.leads(&[&next]);
     let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", former.port()), |_| ()).await;

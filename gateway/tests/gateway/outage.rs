@@ -6,7 +6,7 @@ use crate::support::{Redis, TOKEN, TestClient, TestEnv, answer, gateway, until};
 
 /// Whether an error reports an unknown result: without a code of Redis, and without a word of the
 /// command.
-fn says_unknown(body: &str) -> bool {
+fn is_unknown_outcome(body: &str) -> bool {
     body.starts_with(r#"{"error":"no reply from Redis"#) && !body.contains("secret")
 }
 
@@ -17,7 +17,7 @@ async fn a_gateway_waits_for_its_redis_and_survives_its_restart() {
         redis.kill().await;
         let (status, body) = client.command(r#"["SET","secret","secret"]"#).await;
         assert_eq!(status, 502);
-        assert!(says_unknown(&body), "{body}");
+        assert!(is_unknown_outcome(&body), "{body}");
         assert_eq!(client.post("/pipeline", r#"[["GET","secret"]]"#).await.0, 502);
         assert_eq!(client.post("/multi-exec", r#"[["GET","secret"]]"#).await.0, 502);
         assert_eq!(client.post("/subscribe/secret", "").await.0, 502);

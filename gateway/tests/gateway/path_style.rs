@@ -33,11 +33,11 @@ async fn the_examples_of_upstash_work() {
         ("/strlen/empty", r#"{"result":0}"#),
     ] {
         for method in [Method::POST, Method::PUT, Method::GET] {
-            let (status, told) = answer(client.request(method, address)).await;
-            assert_eq!(status, 200, "{address}: {told}");
+            let (status, reply) = answer(client.request(method, address)).await;
+            assert_eq!(status, 200, "{address}: {reply}");
             // A repeated command finds its field or member already there.
-            let is_repeated = told == r#"{"result":0}"#;
-            assert!(told == body || is_repeated && body.starts_with(r#"{"result":"#), "{told}");
+            let is_repeated = reply == r#"{"result":0}"#;
+            assert!(reply == body || is_repeated && body.starts_with(r#"{"result":"#), "{reply}");
         }
     }
     assert_eq!(get(&client, "/get/empty").await, ok(r#"{"result":""}"#));
@@ -97,8 +97,8 @@ async fn other_paths_keep_their_meaning() {
         (Method::GET, "/subscribe/", 400),
         (Method::GET, "/monitor", 400),
     ] {
-        let (told, body) = answer(client.request(method, address)).await;
-        assert_eq!(told, status, "{address}: {body}");
+        let (actual, body) = answer(client.request(method, address)).await;
+        assert_eq!(actual, status, "{address}: {body}");
         assert!(body.starts_with('{'), "{address}: {body}");
     }
     let response = client.request(Method::GET, "/get/k").send().await.unwrap();
@@ -191,8 +191,8 @@ async fn a_scoped_token_opens_nothing_by_the_address() {
 /// Adds the headers in which a browser names the site and origin of a page, unless they are empty.
 fn of_page(request: RequestBuilder, site: &str, origin: &str) -> RequestBuilder {
     let headers = [("Sec-Fetch-Site", site), ("Origin", origin)];
-    let told = headers.into_iter().filter(|(_, value)| !value.is_empty());
-    told.fold(request, |request, (name, value)| request.header(name, value))
+    let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
+    headers.fold(request, |request, (name, value)| request.header(name, value))
 }
 
 #[tokio::test]

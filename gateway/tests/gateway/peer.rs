@@ -14,12 +14,12 @@ const OK: &str = "+OK\r\n";
 
 /// How a peer handles a command.
 #[derive(Clone)]
-pub(crate) enum Does {
+pub(crate) enum Action {
     /// Closes the connection without a reply.
     Drop,
     /// Reads further commands, and replies to this and later ones when the test notifies it.
-    Holds(Arc<Notify>),
-    Says(String),
+    Hold(Arc<Notify>),
+    Reply(String),
     /// Sends no further reply on this connection.
     Stall,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Does {
 #[derive(Clone)]
 pub(crate) struct Peer {
     port: u16,
-    rules: Arc<Mutex<Vec<(String, Does)>>>,
+    rules: Arc<Mutex<Vec<(String, Action)>>>,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -40,11 +40,11 @@ impl Peer {
         let serving = peer.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serving.clone().talk(stream));
+                tokio::spawn(serving.clone().serve(stream));
             }
         });
-        peer.does("DROP", Does::Drop);
-        peer.does("STALL", Does::Stall);
+        peer.on_command("DROP", Action::Drop);
+        peer.on_command("STALL", Action::Stall);
         peer
     }
 
@@ -52,14 +52,14 @@ impl Peer {
         self.port
     }
 
-    pub(crate) fn does(&self, start: &str, does: Does) {
+    pub(crate) fn on_command(&self, start: &str, action: Action) {
         let mut rules = self.rules.lock().unwrap();
         rules.retain(|(other, _)| other != start);
-        rules.push((start.to_owned(), does));
+        rules.push((start.to_owned(), action));
     }
 
-    pub(crate) fn says(&self, start: &str, line: &str) {
-        self.does(start, Does::Says(format!("{line}\r\n")));
+    pub(crate) fn reply_to(&self, start: &str, line: &str) {
+        self.on_command(start, Action::Reply(format!("{line}\r\n")));
     }
 
     /// Makes this peer and `others` a cluster, in which this peer has all slots.
@@ -68,19 +68,19 @@ impl Peer {
         let nodes: String = others.iter().map(|peer| node(peer)).collect();
         let range = format!("*{}\r\n:0\r\n:16383\r\n{}{nodes}", 3 + others.len(), node(self));
         for peer in [&[self], others].concat() {
-            peer.does("CLUSTER SLOTS", Does::Says(format!("*1\r\n{range}")));
+            peer.on_command("CLUSTER SLOTS", Action::Reply(format!("*1\r\n{range}")));
         }
     }
 
     /// Makes this peer a Sentinel that names the other one as the master.
     pub(crate) fn names(&self, master: &Self) {
-        master.says("ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0");
-        self.says("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmain");
+        master.reply_to("ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0");
+        self.reply_to("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmain");
         let port = master.port.to_string();
         let fields = ["name", "main", "ip", "127.0.0.1", "port", &port, "flags", "master"];
         let fields: Vec<_> =
             fields.iter().map(|field| format!("${}\r\n{field}", field.len())).collect();
-        self.says("SENTINEL MASTERS", &format!("*1\r\n*8\r\n{}", fields.join("\r\n")));
+        self.reply_to("SENTINEL MASTERS", &format!("*1\r\n*8\r\n{}", fields.join("\r\n")));
     }
 
     /// Returns how many commands of this name the peer has received.
@@ -88,28 +88,28 @@ impl Peer {
         self.seen.lock().unwrap().iter().filter(|seen| *seen == name).count()
     }
 
-    async fn talk(self, mut stream: TcpStream) {
+    async fn serve(self, mut stream: TcpStream) {
         stream.set_nodelay(true).unwrap();
         let (reader, mut writer) = stream.split();
         let mut commands = FramedRead::new(reader, ValueCodec::default());
         while let Some(Ok(Value::Array(words))) = commands.next().await {
-            match self.sees(&words) {
-                Does::Holds(let_go) => {
+            match self.record(&words) {
+                Action::Hold(release) => {
                     let mut held = OK.to_owned();
                     loop {
                         select! {
-                            () = let_go.notified() => break,
+                            () = release.notified() => break,
                             Some(Ok(Value::Array(words))) = commands.next() => {
-                                let does = self.sees(&words);
-                                held += if let Does::Says(line) = &does { line } else { OK };
+                                let action = self.record(&words);
+                                held += if let Action::Reply(line) = &action { line } else { OK };
                             }
                         }
                     }
                     writer.write_all(held.as_bytes()).await.unwrap();
                 }
-                Does::Says(line) => writer.write_all(line.as_bytes()).await.unwrap(),
-                Does::Drop => return,
-                Does::Stall => {
+                Action::Reply(line) => writer.write_all(line.as_bytes()).await.unwrap(),
+                Action::Drop => return,
+                Action::Stall => {
                     while commands.next().await.is_some() {}
                     return;
                 }
@@ -118,16 +118,16 @@ impl Peer {
     }
 
     /// Records a command, and returns how to handle it.
-    fn sees(&self, words: &[Value]) -> Does {
+    fn record(&self, words: &[Value]) -> Action {
         let words: Vec<_> = words.iter().map(text).collect();
         self.seen.lock().unwrap().push(words[0].clone());
         self.rule(&words.join(" "))
     }
 
-    fn rule(&self, command: &str) -> Does {
+    fn rule(&self, command: &str) -> Action {
         let rules = self.rules.lock().unwrap();
         let rule = rules.iter().find(|(start, _)| command.starts_with(start.as_str()));
-        rule.map_or_else(|| Does::Says(OK.to_owned()), |(_, does)| does.clone())
+        rule.map_or_else(|| Action::Reply(OK.to_owned()), |(_, action)| action.clone())
     }
 }
 

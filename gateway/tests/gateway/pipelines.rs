@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::client_limits::{inspecting, of_user};
 use crate::lost::peers;
-use crate::peer::{Does, Peer};
+use crate::peer::{Action, Peer};
 use crate::scopes::with_scopes;
 use crate::support::{Redis, TOKEN, TestClient, TestEnv, gateway, until};
 
@@ -45,7 +45,7 @@ async fn a_malformed_pipeline_has_no_effect_at_all() {
 }
 
 #[tokio::test]
-async fn a_transaction_with_a_failing_command_keeps_the_others() {
+async fn a_transaction_with_a_failing_command_keeps_its_other_commands() {
     let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
     let body = r#"[["SET","k","v"],["INCR","k"],["GET","k"]]"#;
     let expected = concat!(
@@ -109,15 +109,15 @@ async fn no_other_command_runs_inside_a_transaction() {
 
 /// A fixed bug: commands waited until a whole long pipeline of another client had run.
 #[tokio::test]
-async fn commands_of_others_run_between_the_portions_of_a_long_pipeline() {
+async fn commands_of_other_clients_run_between_the_portions_of_a_long_pipeline() {
     for (peer, url) in peers().await {
         assert_others_run_in_between(&peer, url).await;
     }
 }
 
 async fn assert_others_run_in_between(peer: &Peer, url: String) {
-    let let_go = Arc::new(Notify::new());
-    peer.does("HOLD", Does::Holds(Arc::clone(&let_go)));
+    let release = Arc::new(Notify::new());
+    peer.on_command("HOLD", Action::Hold(Arc::clone(&release)));
     let gateway = gateway(url, |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     let mut commands = vec![json!(["HOLD", "k"])];
@@ -131,7 +131,7 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
     until(async || (peer.seen("GET") == 1).then_some(())).await;
     // At most one portion has run before it.
     assert!(peer.seen("INCR") < 16, "{}", peer.seen("INCR"));
-    let_go.notify_one();
+    release.notify_one();
     assert_eq!(other.await.unwrap().0, 200);
     let (status, body) = long.await.unwrap();
     let slots: Vec<Value> = serde_json::from_str(&body).unwrap();
@@ -140,10 +140,10 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
 
 /// A fixed bug: each request of a client put a portion in front of the commands of other clients.
 #[tokio::test]
-async fn commands_of_others_wait_for_one_portion_of_a_client_however_many_it_sends() {
+async fn commands_of_other_clients_wait_for_one_portion_of_a_client_however_many_it_sends() {
     for (peer, url) in peers().await {
-        let let_go = Arc::new(Notify::new());
-        peer.does("EVALSHA", Does::Holds(Arc::clone(&let_go)));
+        let release = Arc::new(Notify::new());
+        peer.on_command("EVALSHA", Action::Hold(Arc::clone(&release)));
         let gateway = gateway(url, |config| {
             with_scopes(config);
             config.client_concurrency = 60;
@@ -166,8 +166,8 @@ async fn commands_of_others_wait_for_one_portion_of_a_client_however_many_it_sen
         });
         until(async || (peer.seen("GET") == 1 && peer.seen("evalsha") == 1).then_some(())).await;
         assert!(peer.seen("EVALSHA") <= 16, "{}", peer.seen("EVALSHA"));
-        peer.says("EVALSHA", "+OK");
-        let_go.notify_one();
+        peer.reply_to("EVALSHA", "+OK");
+        release.notify_one();
         let (full, other) = others.await.unwrap();
         assert_eq!((full.0, other.0), (200, 200));
         for (status, body) in sending.await.unwrap() {

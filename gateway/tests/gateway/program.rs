@@ -75,17 +75,17 @@ impl Running {
 
     /// Waits for the end of the process. Returns its exit code, and its output since it listened.
     async fn end(mut self) -> (Option<i32>, String) {
-        let mut said = String::new();
+        let mut output = String::new();
         let ending = async {
             while let Some(line) = self.rest.next_line().await.unwrap() {
-                said.push_str(&line);
+                output.push_str(&line);
             }
             let mut log = self.child.stderr.take().unwrap();
-            log.read_to_string(&mut said).await.unwrap();
+            log.read_to_string(&mut output).await.unwrap();
             self.child.wait().await.unwrap()
         };
         let status = timeout(TIME_LIMIT, ending).await.unwrap();
-        (status.code(), said)
+        (status.code(), output)
     }
 }
 

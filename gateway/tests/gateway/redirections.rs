@@ -4,26 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cluster::{PATIENT, in_front_of};
-use crate::peer::{Does, Peer};
+use crate::cluster::{LONG_NODE_TIMEOUT, has_error, in_front_of, post};
+use crate::peer::{Action, Peer};
 use crate::support::{TOKEN, TestClient, gateway, until};
 use test_support::servers::Cluster;
 
 /// The slot of the key `k`.
 const SLOT: u16 = 7629;
 
-async fn post(client: &TestClient, path: &str, body: Value) -> (u16, Value) {
-    let (status, body) = client.post(path, &body.to_string()).await;
-    (status, serde_json::from_str(&body).unwrap())
-}
-
-fn says(answer: &Value, start: &str) -> bool {
-    answer["error"].as_str().is_some_and(|error| error.starts_with(start))
-}
-
 #[tokio::test]
 async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
-    let cluster = Cluster::start(PATIENT);
+    let cluster = Cluster::start(LONG_NODE_TIMEOUT);
     let (_gateway, client) = in_front_of(&cluster).await;
     let [stays, moved] = ["{moving}:stays", "{moving}:moved"];
     let slot = cluster.slot(stays).to_string();
@@ -31,11 +22,11 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     let to = (0..3).find(|number| *number != from).unwrap();
     assert_eq!(post(&client, "/", json!(["SET", stays, 1])).await.0, 200);
     let [source, target] = [from, to].map(|number| &cluster.servers()[number]);
-    let tell = |server: &test_support::servers::Server, words: &[&str]| {
+    let set_slot = |server: &test_support::servers::Server, words: &[&str]| {
         server.query::<()>(&[&["CLUSTER", "SETSLOT", &slot][..], words].concat()).unwrap();
     };
-    tell(target, &["IMPORTING", &cluster.id(from)]);
-    tell(source, &["MIGRATING", &cluster.id(to)]);
+    set_slot(target, &["IMPORTING", &cluster.id(from)]);
+    set_slot(source, &["MIGRATING", &cluster.id(to)]);
 
     // A moved key is requested from the target, in single requests and in pipelines.
     assert_eq!(post(&client, "/", json!(["SET", moved, 2])).await.0, 200);
@@ -57,15 +48,15 @@ async fn a_slot_on_the_move_is_served_by_both_of_its_nodes() {
     // `ASKING`.
     let both = json!(["MGET", moved, stays]);
     let (status, answer) = post(&client, "/", both).await;
-    assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
+    assert!(status == 400 && has_error(&answer, "TRYAGAIN "), "{answer}");
     let (status, answer) = post(&client, "/multi-exec", json!([["INCR", moved]])).await;
-    assert!(status == 400 && says(&answer, "TRYAGAIN "), "{answer}");
+    assert!(status == 400 && has_error(&answer, "TRYAGAIN "), "{answer}");
     assert_eq!(post(&client, "/", json!(["GET", moved])).await.1, json!({"result": "2"}));
 
     // The slot has moved: from now on the target serves all of it.
     source.query::<()>(&["DEL", stays]).unwrap();
     for server in [target, source] {
-        tell(server, &["NODE", &cluster.id(to)]);
+        set_slot(server, &["NODE", &cluster.id(to)]);
     }
     for path in ["/pipeline", "/multi-exec"] {
         let (status, answers) = post(&client, path, json!([["INCR", moved]])).await;
@@ -108,10 +99,10 @@ async fn pair() -> (Peer, Peer, edgelatch_gateway::Gateway, TestClient) {
 #[tokio::test]
 async fn a_wait_follows_the_command_before_it() {
     let (first, second, _gateway, client) = pair().await;
-    first.says("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
-    first.says("WAIT", ":0");
-    second.says("EVAL", ":1");
-    second.says("WAIT", ":7");
+    first.reply_to("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    first.reply_to("WAIT", ":0");
+    second.reply_to("EVAL", ":1");
+    second.reply_to("WAIT", ":7");
     let commands = json!([["EVAL", "return 1", 1, "k"], ["WAIT", 1, 100]]);
     let expected = json!([{"result": 1}, {"result": 7}]);
     assert_eq!(post(&client, "/pipeline", commands).await, (200, expected));
@@ -122,8 +113,8 @@ async fn a_wait_follows_the_command_before_it() {
 #[tokio::test]
 async fn only_what_was_redirected_is_sent_on() {
     let (first, second, _gateway, client) = pair().await;
-    first.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
-    second.says("GET", "+there");
+    first.reply_to("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    second.reply_to("GET", "+there");
     let commands = json!([["INCR", "k"], ["GET", "k"], ["APPEND", "k", "x"]]);
     let (status, answers) = post(&client, "/pipeline", commands).await;
     assert_eq!((status, &answers[1]), (200, &json!({"result": "there"})));
@@ -136,36 +127,36 @@ async fn only_what_was_redirected_is_sent_on() {
 #[tokio::test]
 async fn an_error_that_only_looks_like_a_redirection_leads_nowhere() {
     let (first, second, _gateway, client) = pair().await;
-    let stranger = Peer::start().await;
+    let unknown_node = Peer::start().await;
     for (rule, line) in [
         // An address that the cluster does not name.
-        ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{}", stranger.port())),
-        ("EVAL", format!("ASK {SLOT} 127.0.0.1:{}", stranger.port())),
+        ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{}", unknown_node.port())),
+        ("EVAL", format!("ASK {SLOT} 127.0.0.1:{}", unknown_node.port())),
         // Another slot, and no slot at all.
         ("EVAL", format!("MOVED 1 127.0.0.1:{}", second.port())),
         ("EVAL", format!("MOVED {SLOT}")),
         // The error of a call inside of a script that has partly run.
         ("EVAL", format!("MOVED {SLOT} 127.0.0.1:{} script: f", second.port())),
     ] {
-        first.says(rule, &format!("-{line}"));
+        first.reply_to(rule, &format!("-{line}"));
         let answer = post(&client, "/", json!(["EVAL", "x", 1, "k"])).await;
         assert_eq!(answer, (400, json!({ "error": line })));
     }
     // Without a key there is no slot that could have moved.
-    first.says("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    first.reply_to("EVAL", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
     assert_eq!(post(&client, "/", json!(["EVAL", "x", 0])).await.0, 400);
-    assert_eq!((second.seen("EVAL"), stranger.seen("EVAL")), (0, 0));
+    assert_eq!((second.seen("EVAL"), unknown_node.seen("EVAL")), (0, 0));
 }
 
 #[tokio::test]
-async fn a_redirection_that_goes_round_in_circles_comes_to_an_end() {
+async fn a_redirection_loop_ends() {
     let (first, second, _gateway, client) = pair().await;
-    first.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
-    second.says("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", first.port()));
+    first.reply_to("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", second.port()));
+    second.reply_to("GET", &format!("-MOVED {SLOT} 127.0.0.1:{}", first.port()));
     let (status, answer) = post(&client, "/", json!(["GET", "k"])).await;
-    assert!(status == 400 && says(&answer, "MOVED "), "{answer}");
+    assert!(status == 400 && has_error(&answer, "MOVED "), "{answer}");
     assert_eq!(first.seen("GET") + second.seen("GET"), 6);
-    second.does("GET", Does::Drop);
+    second.on_command("GET", Action::Drop);
     let (status, answer) = post(&client, "/", json!(["GET", "k"])).await;
-    assert!(status == 502 && says(&answer, "no reply from Redis"), "{answer}");
+    assert!(status == 502 && has_error(&answer, "no reply from Redis"), "{answer}");
 }

@@ -80,7 +80,7 @@ fn without(name: &str) -> String {
 
 /// Returns the response to a command that no scoped token allows: 403 if the token is accepted,
 /// else 401.
-async fn told(env: &TestEnv, token: &str) -> (u16, String) {
+async fn ping(env: &TestEnv, token: &str) -> (u16, String) {
     let client = TestClient::new(&format!("http://{}", env.gateway.address()), token);
     client.command(r#"["PING"]"#).await
 }
@@ -88,14 +88,14 @@ async fn told(env: &TestEnv, token: &str) -> (u16, String) {
 #[tokio::test]
 async fn a_token_that_any_library_signs_is_accepted() {
     let env = TestEnv::with(with_scopes).await;
-    let mut richer = claims();
-    richer["iat"] = json!(now());
-    richer["sub"] = json!("user 7");
-    richer["nbf"] = json!(now());
+    let mut more_claims = claims();
+    more_claims["iat"] = json!(now());
+    more_claims["sub"] = json!("user 7");
+    more_claims["nbf"] = json!(now());
     for token in [
         scoped(&Right::ALL),
         signed(HEADER, &claims().to_string(), KEY),
-        signed(r#"{"alg":"HS256"}"#, &richer.to_string(), KEY),
+        signed(r#"{"alg":"HS256"}"#, &more_claims.to_string(), KEY),
         // Clocks may differ by up to 30 s.
         with("nbf", json!(now() + 10)),
         with("nbf", Value::Null),
@@ -106,7 +106,7 @@ async fn a_token_that_any_library_signs_is_accepted() {
         with("force", json!(true)),
     ] {
         // The token is accepted, but does not allow the command.
-        assert_eq!(told(&env, &token).await.0, 403, "{token}");
+        assert_eq!(ping(&env, &token).await.0, 403, "{token}");
     }
 }
 
@@ -140,12 +140,12 @@ async fn every_other_token_is_refused() {
         "a.b.c".to_owned(),
     ] {
         let unknown = r#"{"error":"WRONGPASS invalid or missing auth token"}"#.to_owned();
-        assert_eq!(told(&env, &token).await, (401, unknown), "{token}");
+        assert_eq!(ping(&env, &token).await, (401, unknown), "{token}");
     }
 }
 
 #[tokio::test]
-async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
+async fn a_signed_token_is_refused_with_the_reason() {
     let env = TestEnv::with(with_scopes).await;
     for (token, says) in [
         (with("exp", json!(now() - 60)), "has expired"),
@@ -159,13 +159,13 @@ async fn a_token_that_was_signed_is_told_what_is_wrong_with_it() {
 }
 
 async fn assert_refused(env: &TestEnv, token: &str, says: &str) {
-    let (status, body) = told(env, token).await;
+    let (status, body) = ping(env, token).await;
     assert_eq!(status, 401, "{token}");
     assert!(body.starts_with(r#"{"error":"WRONGPASS "#) && body.contains(says), "{body}");
 }
 
 #[tokio::test]
-async fn a_signed_token_with_other_claims_is_told_so() {
+async fn a_signed_token_with_unknown_claims_is_refused_with_the_reason() {
     let env = TestEnv::with(with_scopes).await;
     for token in [with("right", json!(["hold"])), with("guardPrefix", json!("app:data:"))] {
         assert_refused(&env, &token, "claims that this gateway does not accept").await;
@@ -219,10 +219,10 @@ async fn claims_are_an_object_of_known_claims_in_range() {
 #[tokio::test]
 async fn without_keys_there_are_no_scoped_tokens() {
     let env = TestEnv::new().await;
-    assert_eq!(told(&env, &scoped(&Right::ALL)).await.0, 401);
+    assert_eq!(ping(&env, &scoped(&Right::ALL)).await.0, 401);
     let keys = ScopeKeys::new([OTHER_KEY, KEY]).unwrap();
     let env = TestEnv::with(|config| config.scope_keys = Some(keys)).await;
-    assert_eq!(told(&env, &scoped(&Right::ALL)).await.0, 403, "an older key still counts");
+    assert_eq!(ping(&env, &scoped(&Right::ALL)).await.0, 403, "an older key still counts");
 }
 
 #[test]

@@ -12,28 +12,28 @@ use crate::support::{TIME_LIMIT, TOKEN, TestEnv, until};
 
 /// Returns the text that the gateway sends until it closes or resets the connection.
 async fn rest(stream: &mut TcpStream) -> String {
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     let reading = async {
         let mut part = [0; 1024];
         while let Ok(length @ 1..) = stream.read(&mut part).await {
-            said.extend_from_slice(&part[..length]);
+            received.extend_from_slice(&part[..length]);
         }
     };
     timeout(TIME_LIMIT / 2, reading).await.unwrap();
-    String::from_utf8(said).unwrap()
+    String::from_utf8(received).unwrap()
 }
 
 /// Sends `bytes` again and again until the gateway has closed the connection.
 async fn trickle(stream: &mut TcpStream, bytes: &[u8]) -> String {
     let sending = async {
         let (mut reader, mut writer) = stream.split();
-        let (mut said, mut part) = (Vec::new(), [0; 1024]);
+        let (mut received, mut part) = (Vec::new(), [0; 1024]);
         loop {
             let pause = tokio::time::sleep(Duration::from_millis(2));
             tokio::select! {
                 read = reader.read(&mut part) => match read {
-                    Ok(length @ 1..) => said.extend_from_slice(&part[..length]),
-                    _ => return said,
+                    Ok(length @ 1..) => received.extend_from_slice(&part[..length]),
+                    _ => return received,
                 },
                 () = pause => {
                     // A closed connection is detected by reading.
@@ -130,7 +130,7 @@ async fn a_head_beyond_any_use_is_refused() {
 }
 
 #[tokio::test]
-async fn one_connection_more_than_there_is_room_for_is_closed() {
+async fn a_connection_beyond_the_limit_is_closed() {
     let env = TestEnv::with(|config| config.connection_limit = 2).await;
     let address = env.gateway.address();
     let whole = head("Content-Length: 8\r\n\r\n[\"PING\"]");

@@ -87,7 +87,7 @@ async fn a_channel_that_redis_refuses_is_refused_in_its_words() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_says_that_it_lives() {
+async fn a_silent_stream_sends_heartbeats() {
     let TestEnv { client, gateway: _gateway, redis: _redis } =
         TestEnv::with(|config| config.keep_alive = Duration::from_millis(5)).await;
     let response = client.request(Method::POST, "/subscribe/ch").send().await.unwrap();

@@ -63,7 +63,7 @@ async fn a_lost_master_loses_unreplicated_writes_tokens_rise_and_holders_are_not
         env.sentinels.fail_over();
         load.record_data_loss(from);
         load.wait_for_grants(1).await;
-        forgotten.are_told(&env.process).await;
+        forgotten.assert_loss_is_reported(&env.process).await;
     })
     .await;
 }

@@ -83,8 +83,8 @@ impl Load {
 
     /// Waits for `times` further results of the kinds `what`.
     pub(crate) async fn wait_for_results(&mut self, what: &[&str], times: usize) {
-        let wanted = told(&self.recorders, what) + times;
-        self.until(|recorders| told(recorders, what) >= wanted).await;
+        let wanted = count(&self.recorders, what) + times;
+        self.until(|recorders| count(recorders, what) >= wanted).await;
     }
 
     async fn until(&mut self, so: impl Fn(&[Arc<Recorder>]) -> bool) {
@@ -152,7 +152,7 @@ impl Load {
     }
 }
 
-fn told(recorders: &[Arc<Recorder>], what: &[&str]) -> usize {
+fn count(recorders: &[Arc<Recorder>], what: &[&str]) -> usize {
     let tallies = recorders.iter().map(|recorder| recorder.tally());
     tallies.map(|tally| what.iter().filter_map(|what| tally.get(what)).sum::<usize>()).sum()
 }

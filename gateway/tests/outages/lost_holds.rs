@@ -61,7 +61,7 @@ impl LostHolds {
     /// Checks the holders after Redis has lost their holds: another client gets a newer token while
     /// they still trust their leases, their scripts are refused, and their first renewal with a
     /// reply reports the loss.
-    pub(crate) async fn are_told(self, process: &GatewayProcess) {
+    pub(crate) async fn assert_loss_is_reported(self, process: &GatewayProcess) {
         set_permits(process, TAG).await;
         let client = Client::connect(process.gateway_with_long_attempts());
         let mut next = Vec::new();

@@ -14,9 +14,9 @@ use super::rounds::{TAG, TestEnv, rounds};
 use test_support::servers::{Folder, PASSWORD_IN_URL, Server};
 
 /// Options of a Redis that keeps confirmed writes even if it is killed.
-const KEEPS: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
+const PERSISTENT: &[&str] = &["--save", "", "--appendonly", "yes", "--appendfsync", "always"];
 /// Options of a Redis that loses its data when it ends.
-const FORGETS: &[&str] = &["--save", ""];
+const VOLATILE: &[&str] = &["--save", ""];
 /// The largest number of failed calls that a test waits for before it ends a fault.
 const FAILURES: usize = 8;
 
@@ -24,9 +24,9 @@ const FAILURES: usize = 8;
 const LONG: Duration = Duration::from_secs(3_600);
 
 /// The largest number of further short hangs.
-const FLUTTERS: usize = 6;
+const MAX_SHORT_HANGS: usize = 6;
 /// The longest short hang: some attempts time out during it, and some do not.
-const FLUTTER: Duration = Duration::from_millis(1_500);
+const MAX_SHORT_HANG: Duration = Duration::from_millis(1_500);
 
 struct Single {
     process: GatewayProcess,
@@ -64,7 +64,7 @@ async fn fails(load: &mut Load) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
     rounds(
-        async || Single::new(KEEPS),
+        async || Single::new(PERSISTENT),
         async |env, load| {
             env.redis.kill();
             fails(load).await;
@@ -76,9 +76,9 @@ async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
 
 /// S62.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_older_are_told() {
+async fn a_redis_that_restarts_without_its_data_gives_newer_tokens_and_reports_the_loss() {
     rounds(
-        async || Single::new(FORGETS),
+        async || Single::new(VOLATILE),
         async |env, load| {
             let forgotten = LostHolds::hold(&env.process).await;
             assert!(load.check_entries(&env.redis) > 0);
@@ -89,7 +89,7 @@ async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_old
             load.record_data_loss(from);
             set_permits(&env.process, TAG).await;
             load.wait_for_grants(1).await;
-            forgotten.are_told(&env.process).await;
+            forgotten.assert_loss_is_reported(&env.process).await;
         },
     )
     .await;
@@ -98,15 +98,15 @@ async fn a_redis_that_comes_back_without_its_data_gives_newer_tokens_and_the_old
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
     rounds(
-        async || Single::new(FORGETS),
+        async || Single::new(VOLATILE),
         async |env, load| {
             env.redis.hang();
             fails(load).await;
             env.redis.go_on();
-            for _ in 0..load.draw(FLUTTERS) {
+            for _ in 0..load.draw(MAX_SHORT_HANGS) {
                 load.wait_for_results(&["granted"], 1).await;
                 env.redis.hang();
-                load.pause(FLUTTER).await;
+                load.pause(MAX_SHORT_HANG).await;
                 env.redis.go_on();
             }
         },
@@ -118,7 +118,7 @@ async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
     rounds(
-        async || Single::new(FORGETS),
+        async || Single::new(VOLATILE),
         async |env, load| {
             env.process.kill();
             fails(load).await;
@@ -127,10 +127,10 @@ async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
             env.process.hang();
             fails(load).await;
             env.process.go_on();
-            for _ in 0..load.draw(FLUTTERS) {
+            for _ in 0..load.draw(MAX_SHORT_HANGS) {
                 load.wait_for_results(&["granted"], 1).await;
                 env.process.hang();
-                load.pause(FLUTTER).await;
+                load.pause(MAX_SHORT_HANG).await;
                 env.process.go_on();
             }
         },
@@ -142,7 +142,7 @@ async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
     rounds(
-        async || Single::new(FORGETS),
+        async || Single::new(VOLATILE),
         async |env, load| {
             for _ in 0..load.draw(8) {
                 for _ in 0..load.draw(40) {
@@ -160,7 +160,7 @@ async fn a_redis_that_forgets_its_scripts_again_and_again_grants_as_ever() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_redis_refuses_acquisitions_and_allows_renewals_and_releases() {
     rounds(
-        async || Single::new(FORGETS),
+        async || Single::new(VOLATILE),
         async |env, load| {
             set_permits(&env.process, "kept").await;
             let client = Client::connect(env.process.gateway_with_long_attempts());

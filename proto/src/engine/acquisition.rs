@@ -13,15 +13,22 @@ use super::spec::targets;
 use super::{Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle};
 use crate::error::{AcquireError, FailureKind};
 use crate::machine::{
-    Acquire, AcquireAll, AcquireQuorum, AllTargets, Grant, Input, MultiGrant, OneTarget,
-    QuorumNodes, TimeoutReason, wait_over,
+    Acquire, AcquireAll, AcquireParams, AcquireQuorum, AllTargets, Input, MultiGrantPart,
+    OneTarget, QuorumNodes, TimeoutReason, wait_over,
 };
 use crate::protocol::calls::Target;
+use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
+use crate::timing::LeaseTime;
 
 /// The longest time for which granted members are kept while another member is busy: the lesser of
 /// this and a quarter of the lease.
 const KEPT_MAX: Duration = Duration::from_secs(1);
+/// The error of an acquisition that was cancelled before anything was sent.
+pub(super) const CANCELLED: AcquireError = AcquireError::Cancelled { held_at_most: None };
+
+/// The parameters of an acquisition of several targets, and the clocks of their gateways.
+type Several<T> = (AcquireParams<T>, Vec<Option<ServerClock>>);
 
 #[derive(Clone, Debug)]
 pub(super) struct Acquisition {
@@ -106,7 +113,7 @@ impl Engine {
             Task::Acquire(acquisition) => {
                 let is_over = acquisition.wait_over.is_some_and(|over| cx.now.has_reached(over));
                 let error = match input {
-                    Input::Cancelled => AcquireError::Cancelled { held_at_most: None },
+                    Input::Cancelled => CANCELLED,
                     Input::Timeout if is_over => AcquireError::Busy { remaining: None },
                     _ => return,
                 };
@@ -193,16 +200,16 @@ impl Engine {
         self.run(op, runner, endpoints, cx);
     }
 
-    /// The parameters of an acquisition of several targets, and the clocks of their gateways.
+    /// Returns the parameters of an acquisition of several targets, and the clocks of their
+    /// gateways; `None` without a target.
     fn several<T>(
         &mut self,
         targets: &[(EndpointId, Target)],
         all: T,
         terms: Terms,
-        lease: crate::timing::LeaseTime,
+        lease: LeaseTime,
         now: Instant,
-    ) -> Option<(crate::machine::AcquireParams<T>, Vec<Option<crate::protocol::reply::ServerClock>>)>
-    {
+    ) -> Option<Several<T>> {
         let (first, _) = targets.first()?;
         let attempt = self.endpoint(*first)?.gateway.attempt();
         let is_contended = targets.iter().any(|(to, target)| {
@@ -213,44 +220,32 @@ impl Engine {
         Some((terms.params(all, lease, attempt, is_contended), clocks))
     }
 
+    /// Ends an acquisition whose machine has ended. `granted` has one part for each target.
     pub(super) fn granted(
         &mut self,
         op: OpId,
-        granted: Result<Grant, AcquireError>,
+        granted: Result<Vec<MultiGrantPart>, AcquireError>,
         cx: &mut Context<'_>,
     ) {
         let Some(acquisition) = self.acquisition(op) else { return };
         let targets = core::mem::take(&mut acquisition.targets);
-        let parts = granted.map(|grant| {
-            let part = |(to, target)| Part::new(to, target, grant.clone(), true);
-            targets.into_iter().map(part).collect()
-        });
-        self.end_acquisition(op, parts.map(|parts| (parts, 1)), cx);
-    }
-
-    pub(super) fn all_granted(
-        &mut self,
-        op: OpId,
-        granted: Result<MultiGrant, AcquireError>,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(acquisition) = self.acquisition(op) else { return };
-        let targets = core::mem::take(&mut acquisition.targets);
-        let is_quorum = matches!(acquisition.lock.plan.rule, Rule::Majority(_));
+        let rule = &acquisition.lock.plan.rule;
         match granted {
-            Ok(gathered) => {
+            Ok(grants) => {
                 let count = targets.len();
-                let quorum = if is_quorum { count / 2 + 1 } else { count };
-                let parts = targets.into_iter().zip(gathered.parts);
-                let part = |((to, target), part): (_, crate::machine::MultiGrantPart)| {
-                    Part::new(to, target, part.grant, part.counts)
+                let quorum = if matches!(rule, Rule::Majority(_)) { count / 2 + 1 } else { count };
+                let parts = targets.into_iter().zip(grants);
+                let part = |((to, target), MultiGrantPart { grant, counts })| {
+                    Part::new(to, target, grant, counts)
                 };
                 self.end_acquisition(op, Ok((parts.map(part).collect(), quorum)), cx);
             }
             // Redis has executed nothing: it is a cluster, so the members of each slot form a part
             // of their own.
             Err(AcquireError::Refused(refusal))
-                if refusal.code() == "CROSSSLOT" && !is_quorum && !acquisition.by_slot =>
+                if refusal.code() == "CROSSSLOT"
+                    && matches!(rule, Rule::All(_))
+                    && !acquisition.by_slot =>
             {
                 acquisition.by_slot = true;
                 for (to, _) in targets {
@@ -264,13 +259,8 @@ impl Engine {
         }
     }
 
-    /// Ends an acquisition that was cancelled before anything was sent.
-    pub(super) fn cancel_unsent(&mut self, op: OpId, cx: &mut Context<'_>) {
-        self.end_acquisition(op, Err(AcquireError::Cancelled { held_at_most: None }), cx);
-    }
-
     /// Creates the hold of an acquisition, or explains its error, and ends the owner's turn.
-    fn end_acquisition(
+    pub(super) fn end_acquisition(
         &mut self,
         op: OpId,
         granted: Result<(Vec<Part>, usize), AcquireError>,
@@ -316,7 +306,7 @@ impl Engine {
     pub(super) fn end_owner_turn(&mut self, acquisition: &Acquisition, id: Option<HoldId>) {
         let Some(handle) = acquisition.owner.filter(|_| acquisition.has_turn) else { return };
         if let (Some(writer), Some(id)) = (acquisition.writer, id) {
-            self.took_inside(writer, id);
+            self.register_inner_reader(writer, id);
         }
         if let Some(owner) = self.owners.get_mut(handle.0) {
             owner.end(&acquisition.lock.key, id);
@@ -324,10 +314,11 @@ impl Engine {
         }
     }
 
-    fn took_inside(&mut self, writer: HoldId, reader: HoldId) {
+    fn register_inner_reader(&mut self, writer: HoldId, reader: HoldId) {
         let part = self.holds.get(reader.0).and_then(|hold| hold.parts.first());
         let Some(owner) = part.map(|part| part.grant.owner) else { return };
-        let newer = self.holds.get_mut(writer.0).and_then(|hold| hold.took_inside(owner, reader));
+        let newer =
+            self.holds.get_mut(writer.0).and_then(|hold| hold.register_inner_reader(owner, reader));
         if let (Some(newer), Some(reader)) = (newer, self.holds.get_mut(reader.0)) {
             reader.raise_tokens(newer);
         }

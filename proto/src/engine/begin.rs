@@ -2,19 +2,21 @@
 
 use alloc::sync::Arc;
 
-use super::acquisition::Acquisition;
+use super::acquisition::{Acquisition, CANCELLED};
+use super::endpoint::Endpoint;
 use super::operation::{Outcome, Task};
 use super::runner::Runner;
 use super::{Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId, Terms};
 use crate::error::{AcquireError, RequestError};
-use crate::machine::{AwaitLatch, Once, Query};
+use crate::machine::{AwaitLatch, Entropy, Once, Query};
 use crate::name::RequestId;
 use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall};
 use crate::protocol::script::ScriptCall;
+use crate::time::Instant;
 
 impl Engine {
-    /// Acquires a lock, in behalf of an owner if there is one. `is_cancelled`: the caller has
-    /// cancelled it already, so that nothing is sent.
+    /// Acquires a lock, for an owner if there is one. If the caller has cancelled already
+    /// (`is_cancelled`), the acquisition fails and sends nothing.
     pub fn acquire(
         &mut self,
         scope: ScopeId,
@@ -23,11 +25,10 @@ impl Engine {
         is_cancelled: bool,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let op =
-            self.insert(scope, Task::Acquire(Acquisition::new(lock, terms, owner, cx.now)), cx);
+        let task = Task::Acquire(Acquisition::new(lock, terms, owner, cx.now));
+        let op = self.insert(scope, task, cx);
         if is_cancelled {
-            let cancelled = AcquireError::Cancelled { held_at_most: None };
-            self.finish(op, Outcome::Acquired(Err(cancelled)));
+            self.finish(op, Outcome::Acquired(Err(CANCELLED)));
         } else {
             self.begin_acquisition(op, cx);
         }
@@ -35,7 +36,8 @@ impl Engine {
         op
     }
 
-    /// Waits until a latch is open.
+    /// Waits until a latch is open. If the caller has cancelled already (`is_cancelled`), the wait
+    /// fails and sends nothing.
     pub fn await_latch(
         &mut self,
         scope: ScopeId,
@@ -45,22 +47,17 @@ impl Engine {
         is_cancelled: bool,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let op = self.insert(scope, Task::AwaitLatch, cx);
-        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
-        match (attempt, cx.draw()) {
-            _ if is_cancelled => {
-                let cancelled = AcquireError::Cancelled { held_at_most: None };
-                self.finish(op, Outcome::Opened(Err(cancelled)));
-            }
-            (Some(attempt), Some(entropy)) => {
-                let Terms { wait, budget, .. } = terms;
-                let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, cx.now);
-                self.run(op, Runner::AwaitLatch(machine.into()), [to].into(), cx);
-            }
-            _ => self.finish(op, Outcome::Opened(Err(AcquireError::NoEntropy))),
+        if is_cancelled {
+            let op = self.insert(scope, Task::AwaitLatch, cx);
+            self.finish(op, Outcome::Opened(Err(CANCELLED)));
+            return op;
         }
-        self.settle(cx);
-        op
+        let no_entropy = Outcome::Opened(Err(AcquireError::NoEntropy));
+        self.begin((scope, to), (Task::AwaitLatch, no_entropy), cx, |endpoint, entropy, now| {
+            let Terms { wait, budget, .. } = terms;
+            let attempt = endpoint.gateway.attempt();
+            Runner::AwaitLatch(AwaitLatch::new(calls, wait, budget, attempt, entropy, now).into())
+        })
     }
 
     /// Sends a query, which changes nothing or recognizes its own copies.
@@ -71,17 +68,10 @@ impl Engine {
         call: impl FnOnce(RequestId) -> ScriptCall,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let op = self.insert(scope, Task::Request, cx);
-        let attempt = self.endpoint(to).map(|endpoint| endpoint.gateway.attempt());
-        match (attempt, cx.draw()) {
-            (Some(attempt), Some(entropy)) => {
-                let machine = Query::new(call, attempt, entropy);
-                self.run(op, Runner::Query(machine.into()), [to].into(), cx);
-            }
-            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
-        }
-        self.settle(cx);
-        op
+        let no_entropy = Outcome::Replied(Err(RequestError::NoEntropy), false);
+        self.begin((scope, to), (Task::Request, no_entropy), cx, |endpoint, entropy, _| {
+            Runner::Query(Query::new(call, endpoint.gateway.attempt(), entropy).into())
+        })
     }
 
     /// Executes an idempotent call.
@@ -92,15 +82,29 @@ impl Engine {
         call: IdempotentCall,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let op = self.insert(scope, Task::Request, cx);
-        let known =
-            self.endpoint(to).map(|endpoint| (endpoint.gateway.attempt(), endpoint.clock()));
-        match (known, cx.draw()) {
-            (Some((attempt, clock)), Some(entropy)) => {
-                let machine = Once::new(call, attempt, entropy, clock, cx.now);
-                self.run(op, Runner::Once(machine.into()), [to].into(), cx);
+        let no_entropy = Outcome::Replied(Err(RequestError::NoEntropy), false);
+        self.begin((scope, to), (Task::Request, no_entropy), cx, |endpoint, entropy, now| {
+            let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
+            Runner::Once(Once::new(call, attempt, entropy, clock, now).into())
+        })
+    }
+
+    /// Begins an operation at one gateway. `machine` creates its machine; without entropy the
+    /// operation ends with the outcome `no_entropy`.
+    fn begin(
+        &mut self,
+        (scope, to): (ScopeId, EndpointId),
+        (task, no_entropy): (Task, Outcome),
+        cx: &mut Context<'_>,
+        machine: impl FnOnce(&Endpoint, Entropy, Instant) -> Runner,
+    ) -> OpId {
+        let op = self.insert(scope, task, cx);
+        match (self.endpoint(to), cx.draw()) {
+            (Some(endpoint), Some(entropy)) => {
+                let runner = machine(endpoint, entropy, cx.now);
+                self.run(op, runner, [to].into(), cx);
             }
-            _ => self.finish(op, Outcome::Replied(Err(RequestError::NoEntropy), false)),
+            _ => self.finish(op, no_entropy),
         }
         self.settle(cx);
         op

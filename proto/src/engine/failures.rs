@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::error::{LossReason, RequestError};
 
-/// Combines the failures of a request that was sent for each part, for a hold that stands without
+/// Combines the failures of a request that was sent for each part of a hold, which needs all but
 /// `spare` of its parts.
 ///
 /// [`RequestError::Lost`] if and only if more than `spare` parts are lost. The loss of fewer does

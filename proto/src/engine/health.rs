@@ -6,16 +6,16 @@ use super::NotificationMode;
 use crate::protocol::gateway::StreamStatus;
 use crate::time::{Instant, millis};
 
-/// Longest rest after the first failure; each further failure doubles it, up to `REST_MAX`.
-const REST: Duration = Duration::from_secs(1);
-const REST_MAX: Duration = Duration::from_secs(60);
+/// Longest delay after the first failure; each further failure doubles it, up to `RETRY_DELAY_MAX`.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 /// Consecutive missing acknowledgements after which the client opens no more streams.
-const HANGS_MAX: u32 = 2;
+const ACK_TIMEOUTS_MAX: u32 = 2;
 /// Longest age of a stream before it is reopened. This replaces a stream that died without a sign,
 /// and is shorter than the limits of the platforms.
 const AGE_MAX: Duration = Duration::from_secs(50);
 /// Shortest assumed interval between signs of life, since they may be late by this.
-const BEAT_MIN: Duration = Duration::from_secs(1);
+const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 
 /// Whether and when a stream may be opened.
 #[derive(Clone, Debug, Default)]
@@ -23,10 +23,10 @@ pub(super) struct Health {
     /// Whether no stream is opened any more.
     is_unsupported: bool,
     failures: u32,
-    hangs: u32,
+    ack_timeouts: u32,
     retry_at: Option<Instant>,
     /// Longest interval observed between signs of life while nothing is published.
-    beat: Option<Duration>,
+    heartbeat: Option<Duration>,
     /// State of the jitter's generator.
     seed: u64,
     /// How waiters learn of releases; `None` before the first wait.
@@ -40,11 +40,11 @@ impl Health {
     }
 
     /// Records that a waiter has no stream.
-    pub(super) const fn polls(&mut self) {
+    pub(super) const fn on_polling(&mut self) {
         self.notification_mode = Some(NotificationMode::Polling);
     }
 
-    pub(super) fn may_open(&self, now: Instant) -> bool {
+    pub(super) fn can_open(&self, now: Instant) -> bool {
         !self.is_unsupported && self.retry_at.is_none_or(|until| now.has_reached(until))
     }
 
@@ -59,12 +59,12 @@ impl Health {
     }
 
     /// Records that a stream is being opened; `seed` starts the jitter until the next one.
-    pub(super) const fn opens(&mut self, seed: u64) {
+    pub(super) const fn on_opening(&mut self, seed: u64) {
         self.seed = seed;
     }
 
     /// Records a gateway's response. Returns the time until which to keep the stream, if it is one.
-    pub(super) fn opened(
+    pub(super) fn on_response(
         &mut self,
         status: u16,
         retry_after: Option<Duration>,
@@ -74,30 +74,32 @@ impl Health {
             // Streams of many clients that were opened together do not end together.
             StreamStatus::Open => return Some(now + AGE_MAX * 4 / 5 + self.jitter(AGE_MAX / 5)),
             StreamStatus::Unavailable => {
-                self.failed(now);
-                self.rest_at_least(retry_after, now);
+                self.on_failure(now);
+                self.delay_retry(retry_after, now);
             }
             StreamStatus::Unsupported => {
                 self.is_unsupported = true;
-                self.polls();
+                self.on_polling();
             }
         }
         None
     }
 
     /// Records that a stream could not be opened, or has ended early.
-    pub(super) fn failed(&mut self, now: Instant) {
-        self.polls();
+    pub(super) fn on_failure(&mut self, now: Instant) {
+        self.on_polling();
         self.failures = self.failures.saturating_add(1);
-        let rest = REST.saturating_mul(1 << self.failures.saturating_sub(1).min(6)).min(REST_MAX);
-        self.retry_at = Some(now + rest / 2 + self.jitter(rest / 2));
+        let delay = RETRY_DELAY
+            .saturating_mul(1 << self.failures.saturating_sub(1).min(6))
+            .min(RETRY_DELAY_MAX);
+        self.retry_at = Some(now + delay / 2 + self.jitter(delay / 2));
     }
 
     /// Delays the next stream by the gateway's `Retry-After`. Jitter keeps clients that it refused
     /// at the same time from returning at the same time.
-    fn rest_at_least(&mut self, retry_after: Option<Duration>, now: Instant) {
-        if let Some(rest) = retry_after.map(|rest| rest.min(REST_MAX)) {
-            let until = now + rest + self.jitter(REST);
+    fn delay_retry(&mut self, retry_after: Option<Duration>, now: Instant) {
+        if let Some(delay) = retry_after.map(|delay| delay.min(RETRY_DELAY_MAX)) {
+            let until = now + delay + self.jitter(RETRY_DELAY);
             self.retry_at = self
                 .retry_at
                 .map_or(Some(until), |at| Some(if at.has_reached(until) { at } else { until }));
@@ -105,21 +107,21 @@ impl Health {
     }
 
     /// Records that the acknowledgement of a subscription has not come.
-    pub(super) fn hung(&mut self, now: Instant) {
-        self.hangs += 1;
-        self.is_unsupported |= self.hangs >= HANGS_MAX;
-        self.failed(now);
+    pub(super) fn on_ack_timeout(&mut self, now: Instant) {
+        self.ack_timeouts += 1;
+        self.is_unsupported |= self.ack_timeouts >= ACK_TIMEOUTS_MAX;
+        self.on_failure(now);
     }
 
     /// Records that a subscription is confirmed.
-    pub(super) const fn confirmed(&mut self) {
-        (self.failures, self.hangs, self.retry_at) = (0, 0, None);
+    pub(super) const fn on_confirmed(&mut self) {
+        (self.failures, self.ack_timeouts, self.retry_at) = (0, 0, None);
         self.notification_mode = Some(NotificationMode::Stream);
     }
 
     /// Records a sign of life that came `after` the one before.
-    pub(super) fn beats(&mut self, after: Duration) {
-        self.beat = self.beat.max(Some(after.max(BEAT_MIN)));
+    pub(super) fn on_heartbeat(&mut self, after: Duration) {
+        self.heartbeat = self.heartbeat.max(Some(after.max(HEARTBEAT_MIN)));
     }
 
     /// Whether a stream that has been silent for this time is dead: more than twice the longest
@@ -130,7 +132,7 @@ impl Health {
 
     /// The longest silence of a live stream, if it is known.
     pub(super) fn silence_max(&self) -> Option<Duration> {
-        self.beat.map(|beat| beat * 2)
+        self.heartbeat.map(|heartbeat| heartbeat * 2)
     }
 
     /// Returns a random time between zero and `most`.

@@ -10,7 +10,7 @@ use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
 use crate::machine::{
     Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
 };
-use crate::name::{FencingToken, GuardKey, LockName, OwnerId};
+use crate::name::{FencingToken, GuardKey, OwnerId};
 use crate::protocol::calls::Target;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
@@ -57,7 +57,7 @@ pub(super) struct Hold {
     /// For a hold of the write side: the read hold that its owner has acquired inside it.
     reader: Option<(OwnerId, HoldId)>,
     /// The token that the release of this hold has brought for that read hold (R6).
-    handed_on: Option<FencingToken>,
+    downgrade_token: Option<FencingToken>,
     /// For each key written through a guard: the number of the newest write under this hold, and
     /// whether it is under way.
     writes: Vec<(GuardKey, u64, bool)>,
@@ -131,7 +131,7 @@ impl Hold {
             schedule: RenewalSchedule::new(term, lease.sent_at()),
             count: 1,
             reader: None,
-            handed_on: None,
+            downgrade_token: None,
             writes: Vec::new(),
             release: ReleaseState::NotYet,
             observers: Vec::new(),
@@ -146,11 +146,6 @@ impl Hold {
 
     fn counting_mut(&mut self) -> impl Iterator<Item = &mut Part> {
         self.parts.iter_mut().filter(|part| part.counts)
-    }
-
-    /// The name of the hold: that of its first counting part.
-    pub(super) fn name(&self) -> Option<&LockName> {
-        self.counting().next().map(|part| part.target.name())
     }
 
     /// The fencing token of the hold: that of its first counting part.
@@ -197,7 +192,7 @@ impl Hold {
 
     /// Whether the holder can rely on it: a lease shares the hold, it is not lost, and its release
     /// has not begun.
-    pub(super) const fn stands(&self) -> bool {
+    pub(super) const fn is_usable(&self) -> bool {
         !self.is_over() && self.count > 0
     }
 
@@ -210,12 +205,12 @@ impl Hold {
         }
     }
 
-    /// Adds a lease if the hold still stands, and returns whether it does.
+    /// Adds a lease if the holder can still rely on the hold, and returns whether it can.
     pub(super) fn enter(&mut self, now: Instant) -> bool {
-        self.look(now);
-        let stands = self.stands();
-        self.count += u32::from(stands);
-        stands
+        self.expire_if_due(now);
+        let is_usable = self.is_usable();
+        self.count += u32::from(is_usable);
+        is_usable
     }
 
     /// Removes a lease, and returns whether it was the last.
@@ -226,7 +221,7 @@ impl Hold {
 
     /// Marks the hold as lost if its lease has run out; returns whether it was marked. Called
     /// before the state is read, since nothing watches the lease of a hold that is not kept.
-    pub(super) fn look(&mut self, now: Instant) -> bool {
+    pub(super) fn expire_if_due(&mut self, now: Instant) -> bool {
         let runs_out = !self.is_over() && now.has_reached(self.lease.expires_at());
         if runs_out {
             self.state = LeaseState::Lost(LossReason::Expired);
@@ -249,15 +244,19 @@ impl Hold {
     /// was released before that grant arrived, the grant has the token of a write that has ended:
     /// the read hold then gets the newer token that is returned (R6 in
     /// `proto/src/protocol/README.md`).
-    pub(super) fn took_inside(&mut self, reader: OwnerId, id: HoldId) -> Option<FencingToken> {
+    pub(super) fn register_inner_reader(
+        &mut self,
+        reader: OwnerId,
+        id: HoldId,
+    ) -> Option<FencingToken> {
         self.reader = Some((reader, id));
-        self.handed_on
+        self.downgrade_token
     }
 
     /// Records the token that the reply to the release of this write hold has brought, and returns
     /// the read hold inside, whose tokens rise to it.
-    pub(super) fn hands_on(&mut self, token: Option<FencingToken>) -> Option<HoldId> {
-        self.handed_on = token;
+    pub(super) fn propagate_token(&mut self, token: Option<FencingToken>) -> Option<HoldId> {
+        self.downgrade_token = token;
         self.reader.map(|(_, reader)| reader)
     }
 
@@ -307,7 +306,7 @@ impl Hold {
 
     /// Exchanges state with the renewing machine: the machine adopts renewals on demand, and the
     /// hold adopts the machine's leases, tokens and state. Returns whether the hold has changed.
-    pub(super) fn share(&mut self, keeping: &mut QuorumLease) -> bool {
+    pub(super) fn sync(&mut self, keeping: &mut QuorumLease) -> bool {
         let before = (self.lease, self.state);
         let (is_over, count) = (self.is_over(), self.count);
         for (part, renewal) in self.counting_mut().zip(keeping.parts_mut()) {

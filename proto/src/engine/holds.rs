@@ -7,7 +7,7 @@ use super::operation::Task;
 use super::{Context, EndpointId, Engine, Event, HoldId, LeaseEnd, OpId, Situation};
 use crate::error::LossReason;
 use crate::machine::{Grant, Input, LeaseState};
-use crate::name::{FencingToken, GuardKey, LockName};
+use crate::name::{FencingToken, GuardKey};
 use crate::protocol::calls::Target;
 
 impl Engine {
@@ -25,11 +25,6 @@ impl Engine {
         self.hold(id)?.token_of(name)
     }
 
-    /// The name of a hold: that of its first part.
-    pub fn hold_name(&self, id: HoldId) -> Option<&LockName> {
-        self.hold(id)?.name()
-    }
-
     /// The number of leases that share a hold.
     pub fn hold_count(&self, id: HoldId) -> u32 {
         self.hold(id).map_or(0, Hold::count)
@@ -40,7 +35,7 @@ impl Engine {
         self.hold(id)?.counting().next().map(|part| (part.endpoint, &part.target, &part.grant))
     }
 
-    /// The number of parts of a hold.
+    /// The parts of a hold: the gateway and the target of each.
     pub fn hold_parts(&self, id: HoldId) -> impl Iterator<Item = (EndpointId, &Target)> {
         let parts = self.hold(id).into_iter().flat_map(|hold| &hold.parts);
         parts.map(|part| (part.endpoint, &part.target))
@@ -49,14 +44,14 @@ impl Engine {
     /// How long the holder can still rely on a hold; zero once it is lost or released.
     pub fn remaining(&self, id: HoldId, cx: &Context<'_>) -> Duration {
         match self.hold(id) {
-            Some(hold) if hold.stands() => hold.lease().remaining(cx.now),
+            Some(hold) if hold.is_usable() => hold.lease().remaining(cx.now),
             _ => Duration::ZERO,
         }
     }
 
     /// The state of a hold now.
     pub fn hold_state(&mut self, id: HoldId, cx: &mut Context<'_>) -> LeaseState {
-        self.look(id, cx);
+        self.expire_if_due(id, cx);
         self.hold(id).map_or(LeaseState::Lost(LossReason::Gone), Hold::state)
     }
 
@@ -67,13 +62,13 @@ impl Engine {
 
     /// How a hold has ended by now, if it has.
     pub fn hold_end(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<LeaseEnd> {
-        self.look(id, cx);
+        self.expire_if_due(id, cx);
         self.hold(id).map_or(Some(LeaseEnd::Lost(LossReason::Gone)), Hold::end)
     }
 
     /// Marks a hold as lost if its lease has run out.
-    fn look(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        if self.holds.get_mut(id.0).is_some_and(|hold| hold.look(cx.now)) {
+    fn expire_if_due(&mut self, id: HoldId, cx: &mut Context<'_>) {
+        if self.holds.get_mut(id.0).is_some_and(|hold| hold.expire_if_due(cx.now)) {
             self.changed.push(id);
             self.settle(cx);
         }

@@ -49,7 +49,7 @@ impl Engine {
             endpoints.push(part.endpoint);
         }
         let mut keeping = QuorumLease::new(renewals, quorum);
-        hold.share(&mut keeping);
+        hold.sync(&mut keeping);
         if hold.is_over() {
             // Nothing is renewed after the end.
             let end = hold.end();
@@ -59,13 +59,13 @@ impl Engine {
     }
 
     /// Exchanges state with the renewals of a hold.
-    pub(super) fn share(&mut self, op: OpId, runner: &mut Runner) {
+    pub(super) fn sync(&mut self, op: OpId, runner: &mut Runner) {
         let Runner::Keep(keeping) = runner else { return };
         let Some(Task::Keep { hold: id, .. }) = self.ops.get(op.0).map(|op| &op.task) else {
             return;
         };
         let id = *id;
-        if self.holds.get_mut(id.0).is_some_and(|hold| hold.share(keeping)) {
+        if self.holds.get_mut(id.0).is_some_and(|hold| hold.sync(keeping)) {
             self.changed.push(id);
         }
     }
@@ -108,7 +108,7 @@ impl Engine {
     pub(super) fn watch(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {
         let mut deadline = None;
         if let Some(hold) = self.holds.get_mut(id.0) {
-            if hold.look(cx.now) {
+            if hold.expire_if_due(cx.now) {
                 self.changed.push(id);
             }
             match hold.end() {

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::acquisition::Acquisition;
+use super::acquisition::{Acquisition, CANCELLED};
 use super::runner::{MachineOutcome, Runner};
 use super::schedule::RenewalSchedule;
 use super::subscription::Listener;
@@ -174,12 +174,12 @@ impl Engine {
                 if matches!(input, Input::Cancelled) && !operation.has_sent =>
             {
                 self.stop(op, false);
-                self.cancel_unsent(op, cx);
+                self.end_acquisition(op, Err(CANCELLED), cx);
             }
             Some(mut runner) => {
-                self.share(op, &mut runner);
+                self.sync(op, &mut runner);
                 runner.handle(input, cx.now);
-                self.share(op, &mut runner);
+                self.sync(op, &mut runner);
                 self.advance(op, runner, cx);
             }
             None => self.tell_waiting(op, &input, cx),
@@ -275,7 +275,6 @@ impl Engine {
     fn machine_ended(&mut self, op: OpId, outcome: MachineOutcome, cx: &mut Context<'_>) {
         match outcome {
             MachineOutcome::Granted(granted) => self.granted(op, granted, cx),
-            MachineOutcome::AllGranted(granted) => self.all_granted(op, granted, cx),
             MachineOutcome::Opened(opened) => {
                 self.finish_or_discard(op, Outcome::Opened(opened), cx)
             }
@@ -340,3 +339,6 @@ impl Engine {
 
 /// The error of a request that got no reply.
 pub(super) const NO_REPLY: RequestError = RequestError::Unreachable(FailureKind::NO_ANSWER);
+
+#[cfg(test)]
+mod tests;

@@ -89,7 +89,7 @@ impl Owner {
         match self.find(key) {
             Some(Entry::Acquiring) => return Entered::Busy,
             Some(Entry::Held(id)) => {
-                if let Some(hold) = holds.get_mut(id.0).filter(|hold| hold.stands()) {
+                if let Some(hold) = holds.get_mut(id.0).filter(|hold| hold.is_usable()) {
                     if !reenters {
                         return Entered::Never(AcquireError::HeldAlready);
                     }
@@ -100,7 +100,7 @@ impl Owner {
             }
             None => {}
         }
-        let beside = key.other_side().and_then(|other| self.standing(&other, holds));
+        let beside = key.other_side().and_then(|other| self.usable_hold(&other, holds));
         if key.side == Side::Write && beside.is_some() {
             return Entered::Never(AcquireError::SelfDeadlock);
         }
@@ -114,9 +114,9 @@ impl Owner {
     }
 
     /// The hold under `key`, if it has not ended.
-    fn standing(&self, key: &OwnerKey, holds: &Table<Hold>) -> Option<HoldId> {
+    fn usable_hold(&self, key: &OwnerKey, holds: &Table<Hold>) -> Option<HoldId> {
         match self.find(key)? {
-            Entry::Held(id) => holds.get(id.0).filter(|hold| hold.stands()).map(|_| id),
+            Entry::Held(id) => holds.get(id.0).filter(|hold| hold.is_usable()).map(|_| id),
             Entry::Acquiring => None,
         }
     }

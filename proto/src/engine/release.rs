@@ -24,7 +24,7 @@ impl Engine {
             return op;
         };
         if !again && !hold.leave() {
-            hold.look(cx.now);
+            hold.expire_if_due(cx.now);
             let is_lost = matches!(hold.end(), Some(LeaseEnd::Lost(_)));
             let released = if is_lost { Released::WasLost } else { Released::Released };
             self.changed.push(id);
@@ -87,7 +87,7 @@ impl Engine {
         let Some(Task::Release(id)) = self.ops.get(op.0).map(|op| &op.task) else { return };
         let id = *id;
         if let Some(hold) = self.holds.get_mut(id.0) {
-            let reader = if outcome.is_ok() { hold.hands_on(token) } else { None };
+            let reader = if outcome.is_ok() { hold.propagate_token(token) } else { None };
             hold.end_release(outcome.as_ref().ok().copied());
             if let (Some(reader), Some(token)) =
                 (reader.and_then(|reader| self.holds.get_mut(reader.0)), token)

@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use crate::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use crate::machine::{
     Acquire, AcquireAll, AcquireQuorum, AwaitLatch, Grant, Input, JoinAll, Machine as _,
-    MultiGrant, Once, Output, Query, QuorumLease, ReleaseAll, Released, Renew, Renewed,
+    MultiGrant, MultiGrantPart, Once, Output, Query, QuorumLease, ReleaseAll, Released, Renew,
+    Renewed,
 };
 use crate::name::FencingToken;
 use crate::protocol::reply::Reply;
@@ -29,8 +30,8 @@ pub(super) enum Runner {
 /// The outcome of a machine.
 #[derive(Debug)]
 pub(super) enum MachineOutcome {
-    Granted(Result<Grant, AcquireError>),
-    AllGranted(Result<MultiGrant, AcquireError>),
+    /// The grants of an acquisition, one for each target.
+    Granted(Result<Vec<MultiGrantPart>, AcquireError>),
     Opened(Result<(), AcquireError>),
     /// A reply, and whether an attempt before the one with the reply may have been executed.
     Replied(Result<Reply, RequestError>, bool),
@@ -42,12 +43,19 @@ pub(super) enum MachineOutcome {
 }
 
 impl MachineOutcome {
+    fn one_granted(granted: Result<Grant, AcquireError>) -> Self {
+        Self::Granted(granted.map(|grant| [MultiGrantPart { grant, counts: true }].into()))
+    }
+
+    fn all_granted(granted: Result<MultiGrant, AcquireError>) -> Self {
+        Self::Granted(granted.map(|granted| granted.parts))
+    }
+
     /// Whether a waiter has what it waited for; if not, a message that it received is passed on to
     /// another waiter.
     pub(super) const fn is_served(&self) -> bool {
         match self {
             Self::Granted(outcome) => outcome.is_ok(),
-            Self::AllGranted(outcome) => outcome.is_ok(),
             Self::Opened(outcome) => outcome.is_ok(),
             // No waiter is involved.
             Self::Replied(..)
@@ -77,9 +85,9 @@ impl Runner {
 
     pub(super) fn poll(&mut self, now: Instant) -> Output<MachineOutcome> {
         match self {
-            Self::Acquire(machine) => machine.poll(now).map(MachineOutcome::Granted),
-            Self::AcquireAll(machine) => machine.poll(now).map(MachineOutcome::AllGranted),
-            Self::AcquireQuorum(machine) => machine.poll(now).map(MachineOutcome::AllGranted),
+            Self::Acquire(machine) => machine.poll(now).map(MachineOutcome::one_granted),
+            Self::AcquireAll(machine) => machine.poll(now).map(MachineOutcome::all_granted),
+            Self::AcquireQuorum(machine) => machine.poll(now).map(MachineOutcome::all_granted),
             Self::AwaitLatch(machine) => machine.poll(now).map(MachineOutcome::Opened),
             Self::Query(machine) => {
                 let output = machine.poll(now);

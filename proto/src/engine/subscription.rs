@@ -111,7 +111,7 @@ impl Engine {
         let may = endpoint.gateway.can_subscribe() && !endpoint.health.is_unsupported();
         let Some(key) = may.then(|| self.find_subscription(scope, *to, topic, cx.now)).flatten()
         else {
-            self.change_health(*to, Health::polls);
+            self.change_health(*to, Health::on_polling);
             return None;
         };
         let subscription = self.subscriptions.get_mut(key)?;
@@ -217,10 +217,10 @@ impl Engine {
             return;
         };
         let is_closed = matches!(subscription.stream, Stream::Closed);
-        if !is_closed || !endpoint.health.may_open(cx.now) {
+        if !is_closed || !endpoint.health.can_open(cx.now) {
             return;
         }
-        endpoint.health.opens(cx.draw().as_ref().map_or(0, Entropy::seed));
+        endpoint.health.on_opening(cx.draw().as_ref().map_or(0, Entropy::seed));
         let (request, frames) = endpoint.gateway.listen(&subscription.topic);
         subscription.opened = subscription.opened.wrapping_add(1);
         subscription.stream = Stream::Opening { since: cx.now, frames };
@@ -240,7 +240,7 @@ impl Engine {
             | Stream::Open(Open { since, confirmed_at: None, .. })
                 if is_overdue(*since) =>
             {
-                self.change_health(endpoint, |health| health.hung(now));
+                self.change_health(endpoint, |health| health.on_ack_timeout(now));
                 self.close_stream(key, true);
             }
             Stream::Open(Open { until, .. }) if now.has_reached(*until) => {
@@ -251,7 +251,7 @@ impl Engine {
             Stream::Open(Open { received_at, .. }) => {
                 let silent = now.max_elapsed(*received_at);
                 if self.endpoint(endpoint).is_some_and(|it| it.health.is_dead(silent)) {
-                    self.change_health(endpoint, |health| health.failed(now));
+                    self.change_health(endpoint, |health| health.on_failure(now));
                     self.close_stream(key, true);
                 }
             }
@@ -260,7 +260,7 @@ impl Engine {
         self.open_stream(key, cx);
     }
 
-    /// Closes the stream of a subscription; tells the waiters if they have to poll.
+    /// Closes the stream of a subscription; notifies the waiters if they have to poll.
     fn close_stream(&mut self, key: Key, waiters_poll: bool) {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         let (scope, id) = (subscription.scope, subscription.stream_id(key));
@@ -286,14 +286,16 @@ impl Engine {
             return;
         }
         match input {
-            StreamInput::Head { status, retry_after } => self.opened(key, status, retry_after, cx),
-            StreamInput::Bytes(bytes) => self.received(key, bytes, cx.now),
+            StreamInput::Head { status, retry_after } => {
+                self.on_stream_response(key, status, retry_after, cx)
+            }
+            StreamInput::Bytes(bytes) => self.on_stream_bytes(key, bytes, cx.now),
             StreamInput::End => {
                 subscription.stream = Stream::Closed;
                 subscription.waiters.on_unsubscribed();
                 self.notified.push(key);
                 let endpoint = subscription.endpoint;
-                self.change_health(endpoint, |health| health.failed(cx.now));
+                self.change_health(endpoint, |health| health.on_failure(cx.now));
             }
         }
         if let Some(subscription) = self.subscriptions.get(key) {
@@ -302,7 +304,7 @@ impl Engine {
         }
     }
 
-    fn opened(
+    fn on_stream_response(
         &mut self,
         key: Key,
         status: u16,
@@ -312,7 +314,9 @@ impl Engine {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         let mut until = None;
         let endpoint = subscription.endpoint;
-        self.change_health(endpoint, |health| until = health.opened(status, retry_after, cx.now));
+        self.change_health(endpoint, |health| {
+            until = health.on_response(status, retry_after, cx.now)
+        });
         let Some(until) = until else { return self.close_stream(key, true) };
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         subscription.stream = match mem::replace(&mut subscription.stream, Stream::Closed) {
@@ -323,17 +327,15 @@ impl Engine {
         };
     }
 
-    fn received(&mut self, key: Key, bytes: &[u8], now: Instant) {
+    fn on_stream_bytes(&mut self, key: Key, bytes: &[u8], now: Instant) {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         let endpoint = subscription.endpoint;
         let Stream::Open(open) = &mut subscription.stream else { return };
         let silent = now.max_elapsed(mem::replace(&mut open.received_at, now));
-        let contention = self
+        let mut contention = self
             .endpoints
             .get_mut(endpoint)
             .and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
-        let mut unused = crate::machine::ContentionEstimator::default();
-        let contention = contention.unwrap_or(&mut unused);
         let (mut rest, mut has_event, mut is_confirmed) = (bytes, false, false);
         while let Some((event, after)) = open.frames.next(rest) {
             (rest, has_event) = (after, true);
@@ -344,6 +346,7 @@ impl Engine {
                     subscription.waiters.on_subscribed();
                 }
                 StreamEvent::Message(message) => {
+                    let contention = contention.as_deref_mut();
                     subscription.waiters.on_message(message, contention, now);
                 }
             }
@@ -352,10 +355,10 @@ impl Engine {
         self.notified.push(key);
         self.change_health(endpoint, |health| {
             if is_confirmed {
-                health.confirmed();
+                health.on_confirmed();
             }
             if is_sign_of_life {
-                health.beats(silent);
+                health.on_heartbeat(silent);
             }
         });
     }

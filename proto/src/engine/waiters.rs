@@ -246,11 +246,11 @@ impl Waiters {
 
     /// Handles a message. A published grant makes called waiters skip their retries; any other
     /// message is a release, and wakes waiters. For permits its number is that of the available
-    /// permits.
+    /// permits. `contention` is the estimate for the channel, if it is remembered.
     pub(super) fn on_message(
         &mut self,
         message: Message,
-        contention: &mut ContentionEstimator,
+        contention: Option<&mut ContentionEstimator>,
         now: Instant,
     ) {
         // Either all waiters of a channel wait for permits or none does, so the first one's policy
@@ -259,9 +259,11 @@ impl Waiters {
         let taken = GrantNotice::read(message, wakes);
         // A retry that is about to be sent, or has no reply, counts as made before the grant.
         let asked = self.list.iter().any(|waiter| waiter.retry == Retry::UnderWay);
-        match taken {
-            Some(taken) => contention.on_grant(taken, asked, now),
-            None => contention.on_release(now),
+        match (contention, taken) {
+            (Some(contention), Some(taken)) => contention.on_grant(taken, asked, now),
+            (Some(contention), None) => contention.on_release(now),
+            // The channel is no longer remembered.
+            (None, _) => {}
         }
         if let Some(GrantNotice { lease, .. }) = taken {
             let others = self.list.iter_mut().filter(|waiter| waiter.wakes != WakePolicy::All);

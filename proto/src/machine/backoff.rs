@@ -52,7 +52,7 @@ pub enum Pacing {
 /// The pauses of a spin lock: Redisson's two policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpinBackoff {
-    /// The same pause each time.
+    /// An equal pause before each retry.
     Constant(Duration),
     /// Growing pauses: the first is `first`, each further one is `factor` times the previous one
     /// plus a small random time, at most `max`.

@@ -197,7 +197,7 @@ impl Cluster {
     ) -> Option<Arc<Node>> {
         self.stale.store(true, Ordering::Relaxed);
         let address = redirection.address(from)?;
-        if !self.read(|map| map.knows(&address)) {
+        if !self.read(|map| map.contains(&address)) {
             self.refresh().await;
         }
         self.write(|map| {

@@ -54,7 +54,7 @@ impl SlotMap {
         self.ranges.clone()
     }
 
-    pub(super) fn knows(&self, address: &NodeAddress) -> bool {
+    pub(super) fn contains(&self, address: &NodeAddress) -> bool {
         self.known.contains(address)
     }
 
@@ -74,7 +74,7 @@ impl SlotMap {
         if let Some(node) = self.nodes.get(address) {
             return Some(Arc::clone(node));
         }
-        if !self.knows(address) {
+        if !self.contains(address) {
             return None;
         }
         let info = self.template.clone().set_addr(self.connection_addr(address)?);

@@ -29,13 +29,13 @@ use crate::support::TOKEN;
 
 pub(super) const SECOND: u64 = 1000;
 /// How long a refused writer keeps new readers out, at most.
-const WANT: u64 = 5 * SECOND;
+const WANT_TTL: u64 = 5 * SECOND;
 /// How long a silent waiter of a fair lock keeps its place.
 const WAITER: u64 = 10 * SECOND;
 /// How far ahead of the clock a fence can be, with a second for the clock itself.
 const AHEAD: u64 = 61 * SECOND;
 /// The longest life of any key that is not in the token's `lasting`: a fence's.
-const LIFE: u64 = 24 * 60 * 60 * SECOND + 61 * SECOND;
+const MAX_TTL: u64 = 24 * 60 * 60 * SECOND + 61 * SECOND;
 /// The most tries of another client: each clears a part of what has ended.
 const TRIES: usize = 20;
 /// The permits of each semaphore; the token's client acquires some of them.
@@ -47,7 +47,7 @@ const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
 
 // Slow: twelve tokens, some random requests with each, and a snapshot of all keys after each.
 #[tokio::test]
-async fn after_its_end_and_the_stated_bound_nothing_of_a_token_keeps_others_out() {
+async fn after_its_end_and_the_stated_bound_a_token_excludes_no_client() {
     let (mut env, mut library) = (Env::redis().await, Library::default());
     let (mut rng, mut tally) = (Rng::with_seed(seed()), Tally::default());
     let rounds = Right::ALL.len() * CLAIMS.len();
@@ -121,7 +121,7 @@ impl<'a> End<'a> {
         self.locks_are_free(&["lock", "write", "group"]).await?;
         self.all_locks_are_free_at_once().await?;
         self.permits_are_free().await?;
-        self.until(bound.max(WANT)).await;
+        self.until(bound.max(WANT_TTL)).await;
         self.locks_are_free(&["read"]).await?;
         self.until(bound.max(WAITER)).await;
         self.locks_are_free(&["fair"]).await?;
@@ -135,7 +135,7 @@ impl<'a> End<'a> {
     /// ended.
     async fn everything_ends(&mut self, may_have_holds: bool) -> Result<(), String> {
         let Snapshot { keys, now } = self.env.look().await;
-        let latest = i64::try_from(now + LIFE).unwrap();
+        let latest = i64::try_from(now + MAX_TTL).unwrap();
         for (key, stored) in &keys {
             let is_part = |(form, names): &(Form, Vec<String>)| {
                 let is_known = names.iter().any(|name| self.lasting.contains(name));

@@ -13,7 +13,7 @@ use test_support::redis::{Keyspace, look_at, patient};
 use test_support::servers::Cluster;
 
 use super::messages::Message;
-use crate::acl::user_of_the_documentation;
+use crate::acl::create_documented_user;
 use crate::scopes::with_scopes;
 use crate::support::{Redis, TOKEN, TestClient, gateway, until};
 
@@ -29,10 +29,10 @@ pub(crate) struct Env {
     /// one.
     pub(crate) has_tags: bool,
     /// Whether other clients hold every object, so that no name is free at first.
-    pub(crate) is_crowded: bool,
+    pub(crate) is_contended: bool,
     /// A subscription to all channels of a single Redis, and the messages that have arrived on it.
     /// A cluster has none: its nodes pass messages on later than their replies.
-    ears: Option<(MultiplexedConnection, Arc<Mutex<Vec<Message>>>)>,
+    subscriber: Option<(MultiplexedConnection, Arc<Mutex<Vec<Message>>>)>,
     _gateway: Gateway,
     _redis: Option<Redis>,
     _cluster: Option<Arc<Cluster>>,
@@ -46,15 +46,15 @@ impl Env {
     }
 
     /// Starts a Redis in which other clients will hold every object.
-    pub(crate) async fn crowded() -> Self {
-        Self { is_crowded: true, ..Self::redis().await }
+    pub(crate) async fn contended() -> Self {
+        Self { is_contended: true, ..Self::redis().await }
     }
 
     /// Starts a Redis that the gateway uses as the user of SECURITY.md.
     pub(crate) async fn user() -> Self {
         let redis = Redis::start().await;
         let mut connection = redis.connect().await;
-        let url = user_of_the_documentation(&redis, &mut connection).await;
+        let url = create_documented_user(&redis, &mut connection).await;
         Self::new(url, vec![connection], false, Some(redis), None).await
     }
 
@@ -85,13 +85,13 @@ impl Env {
         })
         .await;
         let address = format!("http://{}", gateway.address());
-        let ears = match &redis {
+        let subscriber = match &redis {
             Some(redis) => Some(listen(redis).await),
             None => None,
         };
         let mut env = Self {
-            is_crowded: false,
-            ears,
+            is_contended: false,
+            subscriber,
             address,
             servers,
             has_tags,
@@ -136,15 +136,15 @@ impl Env {
 
     /// Whether the messages of this Redis are received.
     pub(crate) fn has_messages(&self) -> bool {
-        self.ears.is_some()
+        self.subscriber.is_some()
     }
 
     /// Takes the messages that were published since the last call.
     pub(crate) async fn messages(&mut self) -> Vec<Message> {
-        let Some((connection, heard)) = &mut self.ears else { return Vec::new() };
+        let Some((connection, received)) = &mut self.subscriber else { return Vec::new() };
         // Redis sends the messages of earlier commands before this reply, on the same connection.
         redis::cmd("PING").exec_async(connection).await.unwrap();
-        std::mem::take(&mut heard.lock().unwrap())
+        std::mem::take(&mut received.lock().unwrap())
     }
 
     /// Returns all keys and values, and Redis' clock.
@@ -161,8 +161,8 @@ impl Env {
 
 /// Subscribes to all channels.
 async fn listen(redis: &Redis) -> (MultiplexedConnection, Arc<Mutex<Vec<Message>>>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let inbox = Arc::clone(&heard);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let inbox = Arc::clone(&received);
     let config = patient().set_push_sender(move |push: PushInfo| {
         if push.kind == PushKind::PMessage {
             let mut words = push.data.into_iter().skip(1).map(from_redis_value::<String>);
@@ -177,7 +177,7 @@ async fn listen(redis: &Redis) -> (MultiplexedConnection, Arc<Mutex<Vec<Message>
     let mut connection =
         client.get_multiplexed_async_connection_with_config(&config).await.unwrap();
     connection.psubscribe("*").await.unwrap();
-    (connection, heard)
+    (connection, received)
 }
 
 /// All keys and values at one time.

@@ -5,10 +5,10 @@
 //! `EDGELATCH_ATTACKS` the number of calls.
 
 mod call;
+mod checker;
 mod ending;
 mod env;
 mod form;
-mod judge;
 mod last_calls;
 mod library;
 mod messages;
@@ -32,7 +32,7 @@ const CALLS: u64 = 2000;
 const REQUESTS: u64 = 50;
 /// The most calls of a run, as a multiple of its number: an event that has not occurred by then
 /// never does.
-const LUCK: u64 = 20;
+const MAX_CALLS_FACTOR: u64 = 20;
 
 /// Returns the number of calls or requests that an attacker sends: `EDGELATCH_ATTACKS`, or
 /// `default`.
@@ -48,9 +48,9 @@ async fn attack(mut env: Env, share: u64) {
     let mut library = Library::default();
     let mut rounds = 0;
     loop {
-        let silent = tally.silent().filter(|_| env.has_messages() && !env.is_crowded);
+        let silent = tally.silent().filter(|_| env.has_messages() && !env.is_contended);
         let missing = match silent {
-            _ if env.is_crowded => {
+            _ if env.is_contended => {
                 let has_enough = tally.calls >= calls && tally.busy() > calls / 20;
                 (!has_enough).then(|| "an acquisition of what another client holds".to_owned())
             }
@@ -58,7 +58,10 @@ async fn attack(mut env: Env, share: u64) {
             None => tally.missing(calls),
         };
         let Some(missing) = missing else { break };
-        assert!(tally.calls < LUCK * calls.max(CALLS), "never, in {rounds} rounds: {missing}");
+        assert!(
+            tally.calls < MAX_CALLS_FACTOR * calls.max(CALLS),
+            "never, in {rounds} rounds: {missing}"
+        );
         let mut round = Round::begin(&mut env, &mut library, rounds, &mut rng).await;
         if let Err(broken) = round.play(&mut rng, &mut tally, REQUESTS).await {
             panic!("{broken}\nin round {rounds} of seed {seed}, by {:?}", round.scope());
@@ -83,7 +86,7 @@ async fn calls_through_a_user_of_redis_do_only_what_its_rights_cover() {
 // Slow: as above.
 #[tokio::test]
 async fn attacks_on_objects_of_other_clients_leave_their_holds_and_waits() {
-    attack(Env::crowded().await, 8).await;
+    attack(Env::contended().await, 8).await;
 }
 
 // Slow: as above, and a cluster has to form first. A full run alone includes it.

@@ -8,8 +8,8 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::call::{Call, Template, Values, new_owner, new_request};
+use super::checker::Checker;
 use super::env::{Env, Snapshot};
-use super::judge::Judge;
 use super::library::Library;
 use super::messages::check;
 use super::mutation::{Material, command, mutate};
@@ -139,12 +139,12 @@ impl<'a> Round<'a> {
             tally.note(sent.script, sent.right, answer);
         }
         let now = self.env.look().await;
-        let judge = Judge { scope: &self.scope, victims: &self.victims, since: self.since };
-        judge.check(&self.seen, &now)?;
+        let checker = Checker { scope: &self.scope, victims: &self.victims, since: self.since };
+        checker.check(&self.seen, &now)?;
         self.seen = now;
         for message in self.env.messages().await {
             let purpose = check(&message, &self.scope).map_err(|broken| broken.to_string())?;
-            tally.hear(purpose);
+            tally.count_message(purpose);
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl<'a> Round<'a> {
         let wrong = |what: &str| Err(format!("{what}: {path} {status} {text}"));
         let secrets = [TOKEN, KEY, "PASSWORD", &self.token, &self.victims.mark];
         if secrets.iter().any(|secret| text.contains(*secret)) {
-            return wrong("a secret was told");
+            return wrong("a secret was sent");
         }
         if !matches!(status, 200 | 400 | 403 | 413) {
             return wrong("no such status was expected");

@@ -61,7 +61,7 @@ impl Tally {
     }
 
     /// Counts a message on a channel with this purpose.
-    pub(crate) fn hear(&mut self, purpose: Purpose) {
+    pub(crate) fn count_message(&mut self, purpose: Purpose) {
         *self.messages.entry(purpose).or_default() += 1;
     }
 
@@ -75,13 +75,13 @@ impl Tally {
         self.busy
     }
 
-    /// Returns the scripts that have run less than `least` times, or have never succeeded or been
+    /// Returns the scripts that have run less than `min` times, or have never succeeded or been
     /// refused.
-    pub(crate) fn rare(&self, least: u64) -> Vec<&'static str> {
+    pub(crate) fn rare(&self, min: u64) -> Vec<&'static str> {
         let is_rare = |name: &&str| {
             let CallCounts { accepted, done, refused } =
                 self.scripts.get(name).cloned().unwrap_or_default();
-            refused == 0 || *name != "eval" && (accepted < least || done == 0)
+            refused == 0 || *name != "eval" && (accepted < min || done == 0)
         };
         scripts::ALL.into_iter().map(|script| script.name).filter(is_rare).collect()
     }

@@ -58,7 +58,7 @@ impl Victims {
             for (number, name) in scope.names(kind).iter().chain(&foreign).enumerate() {
                 let templates = library.about(name, "app:other");
                 let taking = victims.take(kind, name, &templates, rng);
-                if env.is_crowded && taking.is_empty() {
+                if env.is_contended && taking.is_empty() {
                     commands.extend(of_java(kind, name, number));
                 }
                 commands.extend(taking);

@@ -76,12 +76,12 @@ impl Target {
 
     /// Sends requests on one connection, and reads all responses. Fails unless each well-formed
     /// request has one.
-    async fn talk(&self, messages: &[Message]) -> usize {
+    async fn exchange(&self, messages: &[Message]) -> usize {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let (mut reader, mut writer) = stream.split();
         let bytes: Vec<u8> = messages.iter().flat_map(|message| message.bytes.clone()).collect();
         let mut answer = Vec::new();
-        let talking = async {
+        let exchange = async {
             let reading = async {
                 // A reset connection counts as ended.
                 let mut part = [0; 4096];
@@ -92,10 +92,10 @@ impl Target {
             // The gateway may close the connection before all bytes are sent.
             tokio::join!(reading, writer.write_all(&bytes)).1.is_ok()
         };
-        timeout(TIME_LIMIT, talking).await.unwrap();
+        timeout(TIME_LIMIT, exchange).await.unwrap();
         let text = String::from_utf8_lossy(&answer).into_owned();
         let sent = || self::text(messages);
-        assert!(!text.contains(TOKEN) && !text.contains(KEY), "a secret was told: {text}");
+        assert!(!text.contains(TOKEN) && !text.contains(KEY), "a secret was sent: {text}");
         let has_body: Vec<bool> = messages.iter().map(|message| message.has_body).collect();
         let answers = answers::read(&answer, &has_body);
         let answers = answers.unwrap_or_else(|wrong| panic!("{wrong}: {text}\nafter {}", sent()));
@@ -148,8 +148,8 @@ async fn arbitrary_http_is_read_as_one_request_each_and_other_clients_are_served
         let all = || connections.iter().flatten();
         sent += (all().count() - ends) as u64;
         well_formed += all().filter(|message| message.is_well_formed).count() - ends;
-        let talks = connections.iter().map(|messages| target.talk(messages));
-        answered += join_all(talks).await.iter().sum::<usize>();
+        let exchanges = connections.iter().map(|messages| target.exchange(messages));
+        answered += join_all(exchanges).await.iter().sum::<usize>();
         target.asserts_healthy().await;
         target.asserts_none_smuggled(&connections).await;
     }

@@ -72,8 +72,8 @@ impl Target {
     /// `token`, and is refused otherwise.
     ///
     /// In a Redis Cluster the script's keys must be in the slot of the object's name, as
-    /// `{invoice:42}:total` is in that of `invoice:42`. The same holds on every Redis, so that a
-    /// program does not break when its Redis becomes a cluster.
+    /// `{invoice:42}:total` is in that of `invoice:42`. This rule applies to every Redis, so
+    /// that a program does not break when its Redis becomes a cluster.
     ///
     /// # Errors
     /// [`InvalidOption`] for a key in another slot, or if the object is not a lock: holders of

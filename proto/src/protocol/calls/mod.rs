@@ -141,7 +141,7 @@ impl Target {
         if let Self::Lock(calls) = self { calls.lease_max() } else { None }
     }
 
-    /// Whether waiters stand in a queue.
+    /// Whether Redis keeps a queue of the waiters.
     pub const fn has_queue(&self) -> bool {
         matches!(self, Self::Fair(_))
     }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use super::{CLIENTS, Ear, LEASE_MS};
+use super::{CLIENTS, Client, LEASE_MS};
 use crate::engine::OpId;
 use crate::engine::table::Table;
 use crate::machine::{
@@ -21,8 +21,8 @@ use crate::timing::{LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 pub(super) struct UnderWay {
     pub(super) call: CallId,
     /// Whether it acquires; otherwise it undoes.
-    pub(super) takes: bool,
-    pub(super) announces: bool,
+    pub(super) is_acquire: bool,
+    pub(super) is_announced: bool,
     pub(super) reply: Option<Reply>,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Contender {
     pub(super) wants: u32,
     pub(super) machine: AnyMachine,
     pub(super) under_way: Option<UnderWay>,
-    pub(super) wanted: bool,
+    pub(super) wants_subscription: bool,
     pub(super) place: Option<u64>,
-    pub(super) asked_at: Instant,
+    pub(super) sent_at: Instant,
     pub(super) waits: Option<(Instant, TimeoutReason)>,
     pub(super) is_cancelled: bool,
     pub(super) is_over: bool,
@@ -67,7 +67,7 @@ impl Contender {
         let target = LockCalls::new(LockName::parse("job").unwrap(), Publish::Plain);
         let wait = |ms| WaitPolicy::UpTo(WaitTime::new(Duration::from_millis(ms)).unwrap());
         let lease = LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap();
-        let patience =
+        let wait_policy =
             [wait(5_000_000), wait(5_000), WaitPolicy::UntilCancelled][random.usize(..3)];
         let few = RequestBudget::new(random.u32(3..8)).ok();
         let budget = few.filter(|_| random.u8(..) < 60);
@@ -75,11 +75,11 @@ impl Contender {
         let clock = Some(ServerClock::new(1_000_000, now));
         let entropy = Entropy::new([random.u8(..); 32]);
         let machine = if random.bool() {
-            let spec = AcquireSpec::new(Target::Lock(target), patience);
+            let spec = AcquireSpec::new(Target::Lock(target), wait_policy);
             let spec = AcquireSpec { lease, budget, is_contended, ..spec };
             AnyMachine::One(Box::new(Acquire::new(spec, entropy, clock, now)))
         } else {
-            let spec = AcquireAllSpec::new([Target::Lock(target)].into(), patience);
+            let spec = AcquireAllSpec::new([Target::Lock(target)].into(), wait_policy);
             let spec = AcquireAllSpec { lease, budget, is_contended, ..spec };
             AnyMachine::Several(Box::new(AcquireAll::new(spec, entropy, [clock].into(), now)))
         };
@@ -88,33 +88,35 @@ impl Contender {
             wants: random.u32(1..=total),
             machine,
             under_way: None,
-            wanted: false,
+            wants_subscription: false,
             place: None,
-            asked_at: now,
+            sent_at: now,
             waits: None,
             is_cancelled: false,
             is_over: false,
         }
     }
 
-    pub(super) fn listens(
+    pub(super) fn on_timeout_set(
         &mut self,
-        ear: &mut Ear,
+        client: &mut Client,
         why: TimeoutReason,
         wakes: fn(u32) -> WakePolicy,
     ) {
         if let Some(place) = self.place {
-            ear.waiters.on_timeout_set(place, why);
+            client.waiters.on_timeout_set(place, why);
             if why == TimeoutReason::LastTry {
-                ear.waiters.leave(place);
+                client.waiters.leave(place);
                 self.place = None;
             }
-        } else if self.wanted && !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry) {
-            self.place = Some(ear.waiters.enter(
+        } else if self.wants_subscription
+            && !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry)
+        {
+            self.place = Some(client.waiters.enter(
                 OpId(Table::default().insert(())),
                 wakes(self.wants),
-                self.asked_at,
-                ear.stands,
+                self.sent_at,
+                client.confirmed_at,
             ));
         }
     }

@@ -16,36 +16,36 @@ use contender::{Contender, UnderWay};
 
 const CLIENTS: usize = 2;
 const WAITERS: usize = 5;
-/// The index of a holder that has no subscription.
-const STRANGER: usize = WAITERS;
+/// The index of the first holder, which is no waiter and has no subscription.
+const OUTSIDE_HOLDER: usize = WAITERS;
 const LEASE_MS: u64 = 60_000;
 
 #[derive(Default)]
-struct Ear {
+struct Client {
     waiters: Waiters,
     contention: ContentionEstimator,
-    stands: Option<Instant>,
+    confirmed_at: Option<Instant>,
     /// Messages that were published and have not arrived yet.
-    coming: VecDeque<Message>,
+    in_flight: VecDeque<Message>,
 }
 
-impl Ear {
-    fn has_news(&self, place: u64) -> bool {
+impl Client {
+    fn has_event(&self, place: u64) -> bool {
         self.waiters.list.iter().any(|waiter| waiter.place == place && waiter.event.is_some())
     }
 }
 
-struct World {
+struct Simulation {
     random: fastrand::Rng,
     now: Instant,
     wakes: fn(u32) -> WakePolicy,
     /// The number of permits; 1 for a lock.
     total: u32,
-    /// The number of permits that each contender holds, and the stranger.
+    /// The number of permits that each contender holds, and the outside holder.
     held: [u32; WAITERS + 1],
     /// The number of permits that each of them never releases.
     kept: [u32; WAITERS + 1],
-    ears: Vec<Ear>,
+    clients: Vec<Client>,
     contenders: Vec<Contender>,
 }
 
@@ -53,32 +53,32 @@ struct World {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Redis executes a request.
-    Runs(usize),
+    ExecuteRequest(usize),
     /// The reply to a request arrives.
-    Answers(usize),
+    DeliverReply(usize),
     /// One or several messages arrive.
-    Comes(usize),
-    /// A waiter is polled.
-    Polled(usize),
+    DeliverMessages(usize),
+    /// A waiter takes its event.
+    DeliverEvent(usize),
     /// A timeout is over that is short, or that has been reached.
-    WakePolicy(usize),
-    Releases(usize),
-    Cancels(usize),
+    Timeout(usize),
+    Release(usize),
+    Cancel(usize),
     /// A client's stream ends, or is confirmed again.
-    Turns(usize),
+    ToggleStream(usize),
 }
 
-impl World {
-    /// Creates a world in which the stranger holds all permits.
+impl Simulation {
+    /// Creates a simulation in which the outside holder holds all permits.
     fn new(seed: u64, total: u32, wakes: fn(u32) -> WakePolicy) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         let now = Instant::from_millis(5_000, 9_000_000);
         let contenders = (0..WAITERS).map(|_| Contender::new(&mut random, total, now)).collect();
-        let ears = (0..CLIENTS).map(|_| Ear::default()).collect();
+        let clients = (0..CLIENTS).map(|_| Client::default()).collect();
         let mut held = [0; WAITERS + 1];
-        held[STRANGER] = total;
+        held[OUTSIDE_HOLDER] = total;
         let kept = [(); WAITERS + 1].map(|()| random.u32(..total));
-        Self { random, now, wakes, total, held, kept, ears, contenders }
+        Self { random, now, wakes, total, held, kept, clients, contenders }
     }
 
     fn free(&self) -> u32 {
@@ -86,39 +86,40 @@ impl World {
     }
 
     /// Polls a contender's machine as the client's driver does, until it waits or ends.
-    fn drives(&mut self, who: usize) {
-        let contender = &mut self.contenders[who];
-        let ear = &mut self.ears[contender.client];
+    fn drive(&mut self, index: usize) {
+        let contender = &mut self.contenders[index];
+        let client = &mut self.clients[contender.client];
         loop {
             match contender.machine.poll(self.now) {
                 Output::Call { call, script, .. } => {
                     if let Some(place) = contender.place {
-                        ear.waiters.on_sent(place);
+                        client.waiters.on_sent(place);
                     }
-                    let announces =
+                    let is_announced =
                         script.args().get(11).is_some_and(|channel| !channel.is_empty());
-                    contender.asked_at = self.now;
-                    let takes = script.script().name == "lock_acquire";
-                    contender.under_way = Some(UnderWay { call, takes, announces, reply: None });
+                    contender.sent_at = self.now;
+                    let is_acquire = script.script().name == "lock_acquire";
+                    contender.under_way =
+                        Some(UnderWay { call, is_acquire, is_announced, reply: None });
                 }
-                Output::Subscribe { .. } => contender.wanted = true,
+                Output::Subscribe { .. } => contender.wants_subscription = true,
                 Output::Timeout { until, why } => {
                     contender.waits = Some((until, why));
-                    contender.listens(ear, why, self.wakes);
+                    contender.on_timeout_set(client, why, self.wakes);
                     return;
                 }
                 Output::Done(is_served) => {
                     if let Some(place) = contender.place.take() {
                         if is_served {
-                            ear.waiters.retry_ended(place, false);
+                            client.waiters.retry_ended(place, false);
                         }
-                        ear.waiters.leave(place);
+                        client.waiters.leave(place);
                     }
                     contender.is_over = true;
                     if !is_served {
                         // A grant whose reply did not arrive is undone.
-                        self.kept[who] = 0;
-                        self.released(who);
+                        self.kept[index] = 0;
+                        self.release(index);
                     }
                     return;
                 }
@@ -126,120 +127,124 @@ impl World {
         }
     }
 
-    fn tells(&mut self, who: usize, input: Input) {
-        self.contenders[who].machine.handle(input, self.now);
-        self.drives(who);
+    fn handle(&mut self, index: usize, input: Input) {
+        self.contenders[index].machine.handle(input, self.now);
+        self.drive(index);
     }
 
-    fn publishes(&mut self, number: u64, digits: u8) {
+    fn publish(&mut self, number: u64, digits: u8) {
         let message = Message { number, digits };
-        for ear in self.ears.iter_mut().filter(|ear| ear.stands.is_some()) {
-            ear.coming.push_back(message);
+        for client in self.clients.iter_mut().filter(|client| client.confirmed_at.is_some()) {
+            client.in_flight.push_back(message);
         }
     }
 
-    fn released(&mut self, who: usize) {
-        // The stranger releases its permits one by one.
-        let at_once = if who == STRANGER { 1 } else { self.total };
-        let count = self.held[who].saturating_sub(self.kept[who]).min(at_once);
-        self.held[who] -= count;
+    fn release(&mut self, index: usize) {
+        // The outside holder releases its permits one by one.
+        let at_once = if index == OUTSIDE_HOLDER { 1 } else { self.total };
+        let count = self.held[index].saturating_sub(self.kept[index]).min(at_once);
+        self.held[index] -= count;
         if count > 0 {
-            self.publishes(if self.excludes() { 0 } else { self.free().into() }, 1);
+            self.publish(if self.is_exclusive() { 0 } else { self.free().into() }, 1);
         }
     }
 
-    fn excludes(&self) -> bool {
+    fn is_exclusive(&self) -> bool {
         (self.wakes)(1) == WakePolicy::One
     }
 
     /// Executes one of the possible events, chosen at random; returns `None` if there is none.
-    fn step(&mut self, disturbs: bool) -> Option<Step> {
+    fn step(&mut self, may_disturb: bool) -> Option<Step> {
         let mut steps = Vec::new();
-        for (who, contender) in self.contenders.iter_mut().enumerate().filter(|(_, it)| !it.is_over)
+        for (index, contender) in
+            self.contenders.iter_mut().enumerate().filter(|(_, it)| !it.is_over)
         {
             let waits = contender.waits;
             match &contender.under_way {
-                Some(UnderWay { reply: None, .. }) => steps.push(Step::Runs(who)),
-                Some(_) => steps.push(Step::Answers(who)),
+                Some(UnderWay { reply: None, .. }) => steps.push(Step::ExecuteRequest(index)),
+                Some(_) => steps.push(Step::DeliverReply(index)),
                 None if waits
                     .is_some_and(|(until, why)| is_short(why) || self.now.has_reached(until)) =>
                 {
-                    steps.push(Step::WakePolicy(who))
+                    steps.push(Step::Timeout(index))
                 }
                 None => {}
             }
-            if contender.place.is_some_and(|place| self.ears[contender.client].has_news(place)) {
-                steps.push(Step::Polled(who));
+            if contender.place.is_some_and(|place| self.clients[contender.client].has_event(place))
+            {
+                steps.push(Step::DeliverEvent(index));
             }
-            if disturbs && !contender.is_cancelled && self.random.u8(..) < 4 {
-                steps.push(Step::Cancels(who));
-            }
-        }
-        for (client, ear) in self.ears.iter().enumerate() {
-            if !ear.coming.is_empty() {
-                steps.push(Step::Comes(client));
-            }
-            let may_open = ear.stands.is_none() && !ear.waiters.list.is_empty();
-            if may_open || disturbs && ear.stands.is_some() && self.random.u8(..) < 4 {
-                steps.push(Step::Turns(client));
+            if may_disturb && !contender.is_cancelled && self.random.u8(..) < 4 {
+                steps.push(Step::Cancel(index));
             }
         }
-        // A contender that is done, and the stranger, may release what they do not keep.
-        let knows = |who: usize| self.contenders.get(who).is_none_or(|it| it.is_over);
-        let lets_go = (0..=STRANGER).filter(|who| self.held[*who] > self.kept[*who] && knows(*who));
-        steps.extend(lets_go.map(Step::Releases));
+        for (index, client) in self.clients.iter().enumerate() {
+            if !client.in_flight.is_empty() {
+                steps.push(Step::DeliverMessages(index));
+            }
+            let may_open = client.confirmed_at.is_none() && !client.waiters.list.is_empty();
+            if may_open || may_disturb && client.confirmed_at.is_some() && self.random.u8(..) < 4 {
+                steps.push(Step::ToggleStream(index));
+            }
+        }
+        // A contender that is done and the outside holder may release what they do not keep.
+        let may_release = |index: usize| self.contenders.get(index).is_none_or(|it| it.is_over);
+        let releasing = (0..=OUTSIDE_HOLDER)
+            .filter(|index| self.held[*index] > self.kept[*index] && may_release(*index));
+        steps.extend(releasing.map(Step::Release));
         let step = self.random.choice(&steps).copied()?;
         self.now = self.now + Duration::from_millis(1);
-        self.does(step);
-        for ear in self.ears.iter_mut().filter(|ear| ear.waiters.list.is_empty()) {
+        self.execute(step);
+        for client in self.clients.iter_mut().filter(|client| client.waiters.list.is_empty()) {
             // A stream is closed with its last waiter.
-            (ear.stands, ear.coming) = (None, VecDeque::new());
+            (client.confirmed_at, client.in_flight) = (None, VecDeque::new());
         }
         Some(step)
     }
 
-    fn does(&mut self, step: Step) {
+    fn execute(&mut self, step: Step) {
         match step {
-            Step::Runs(who) => self.runs(who),
-            Step::Answers(who) => {
-                let UnderWay { call, reply, .. } = self.contenders[who].under_way.take().unwrap();
-                self.tells(who, Input::Reply { call, reply: reply.unwrap() });
+            Step::ExecuteRequest(index) => self.execute_request(index),
+            Step::DeliverReply(index) => {
+                let UnderWay { call, reply, .. } = self.contenders[index].under_way.take().unwrap();
+                self.handle(index, Input::Reply { call, reply: reply.unwrap() });
             }
-            Step::Comes(client) => {
-                let ear = &mut self.ears[client];
-                let count = self.random.usize(1..=ear.coming.len());
-                ear.coming.drain(..count).for_each(|message| {
-                    ear.waiters.on_message(message, &mut ear.contention, self.now)
+            Step::DeliverMessages(index) => {
+                let client = &mut self.clients[index];
+                let count = self.random.usize(1..=client.in_flight.len());
+                client.in_flight.drain(..count).for_each(|message| {
+                    client.waiters.on_message(message, Some(&mut client.contention), self.now)
                 });
             }
-            Step::Polled(who) => {
-                let Contender { client, place, .. } = self.contenders[who];
-                let news = place.and_then(|place| {
-                    let ear = &mut self.ears[client];
-                    ear.waiters.take_input(place, ear.contention.within())
+            Step::DeliverEvent(index) => {
+                let Contender { client, place, .. } = self.contenders[index];
+                let event = place.and_then(|place| {
+                    let client = &mut self.clients[client];
+                    client.waiters.take_input(place, client.contention.within())
                 });
-                self.tells(who, news.unwrap().1);
+                self.handle(index, event.unwrap().1);
             }
-            Step::WakePolicy(who) => {
-                let (until, _) = self.contenders[who].waits.unwrap();
+            Step::Timeout(index) => {
+                let (until, _) = self.contenders[index].waits.unwrap();
                 self.now = self.now + self.now.until(until);
-                self.tells(who, Input::Timeout);
+                self.handle(index, Input::Timeout);
             }
-            Step::Releases(who) => self.released(who),
-            Step::Cancels(who) => {
-                self.contenders[who].is_cancelled = true;
-                self.tells(who, Input::Cancelled);
+            Step::Release(index) => self.release(index),
+            Step::Cancel(index) => {
+                self.contenders[index].is_cancelled = true;
+                self.handle(index, Input::Cancelled);
             }
-            Step::Turns(client) => {
-                let ear = &mut self.ears[client];
-                ear.stands = if ear.stands.is_none() { Some(self.now) } else { None };
-                match ear.stands {
-                    Some(_) => ear.waiters.on_subscribed(),
+            Step::ToggleStream(index) => {
+                let client = &mut self.clients[index];
+                client.confirmed_at =
+                    if client.confirmed_at.is_none() { Some(self.now) } else { None };
+                match client.confirmed_at {
+                    Some(_) => client.waiters.on_subscribed(),
                     None => {
-                        ear.coming.clear();
+                        client.in_flight.clear();
                         // A stream that is reopened at the end of its time notifies no waiter.
                         if self.random.bool() {
-                            ear.waiters.on_unsubscribed();
+                            client.waiters.on_unsubscribed();
                         }
                     }
                 }
@@ -247,16 +252,16 @@ impl World {
         }
     }
 
-    fn runs(&mut self, who: usize) {
-        if self.contenders[who].under_way.as_ref().is_some_and(|call| !call.takes) {
-            self.kept[who] = 0;
-            self.released(who);
+    fn execute_request(&mut self, index: usize) {
+        if self.contenders[index].under_way.as_ref().is_some_and(|call| !call.is_acquire) {
+            self.kept[index] = 0;
+            self.release(index);
         }
         let free = self.free();
-        let contender = &mut self.contenders[who];
+        let contender = &mut self.contenders[index];
         let under_way = contender.under_way.as_mut().unwrap();
-        let code = match self.held[who] {
-            _ if !under_way.takes => Code::Nothing,
+        let code = match self.held[index] {
+            _ if !under_way.is_acquire => Code::Nothing,
             0 if contender.wants > free => Code::No,
             0 => Code::Done,
             _ => Code::AlreadyYours,
@@ -269,13 +274,13 @@ impl World {
             server_ms: 1_000_000,
             acknowledged: None,
         });
-        let announces = under_way.announces;
+        let is_announced = under_way.is_announced;
         if code == Code::Done {
-            self.held[who] = contender.wants;
-            if announces && self.excludes() {
-                self.publishes(LEASE_MS * 1000 + CLIENTS as u64, 8);
-            } else if announces && self.free() == 0 {
-                self.publishes(0, 2);
+            self.held[index] = contender.wants;
+            if is_announced && self.is_exclusive() {
+                self.publish(LEASE_MS * 1000 + CLIENTS as u64, 8);
+            } else if is_announced && self.free() == 0 {
+                self.publish(0, 2);
             }
         }
     }
@@ -286,20 +291,20 @@ const fn is_short(why: TimeoutReason) -> bool {
     matches!(why, TimeoutReason::BackOff | TimeoutReason::Notification)
 }
 
-/// Runs a world for each seed from 0 to `seeds`.
-fn happen(total: u32, wakes: fn(u32) -> WakePolicy, seeds: u64) {
+/// Runs a simulation for each seed from 0 to `seeds`.
+fn simulate(total: u32, wakes: fn(u32) -> WakePolicy, seeds: u64) {
     for seed in 0..seeds {
-        let mut world = World::new(seed, total, wakes);
-        (0..WAITERS).for_each(|who| world.drives(who));
+        let mut simulation = Simulation::new(seed, total, wakes);
+        (0..WAITERS).for_each(|index| simulation.drive(index));
         let mut steps = Vec::new();
-        while let Some(step) = world.step(steps.len() < 40) {
+        while let Some(step) = simulation.step(steps.len() < 40) {
             steps.push(step);
             assert!(steps.len() < 10_000, "seed {seed}: there is no end of it");
         }
         // A contender that could be served now has received no message of it, and retries only at
         // the end of its wait.
-        let free = world.free();
-        for contender in world.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
+        let free = simulation.free();
+        for contender in simulation.contenders.iter().filter(|it| !it.is_over && it.wants <= free) {
             let waits = contender.waits.map(|(_, why)| why);
             assert_eq!(waits, Some(TimeoutReason::LastTry), "seed {seed}: {steps:?}");
         }
@@ -310,11 +315,11 @@ fn happen(total: u32, wakes: fn(u32) -> WakePolicy, seeds: u64) {
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn no_waiter_misses_the_release_of_a_lock() {
-    happen(1, |_| WakePolicy::One, 30_000);
+    simulate(1, |_| WakePolicy::One, 30_000);
 }
 
 // Slow: 30,000 random orders of the events of five machines.
 #[test]
 fn no_waiter_misses_available_permits() {
-    happen(3, WakePolicy::Permits, 30_000);
+    simulate(3, WakePolicy::Permits, 30_000);
 }

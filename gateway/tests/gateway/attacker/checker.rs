@@ -26,7 +26,7 @@ const WAITER: u64 = 9 * SECOND;
 const VALUE_MAX: usize = 65_536;
 
 /// Checks the effects of requests of one scope.
-pub(crate) struct Judge<'a> {
+pub(crate) struct Checker<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) victims: &'a Victims,
     /// When the other clients had acquired their objects, by Redis' clock in milliseconds.
@@ -56,7 +56,7 @@ struct Object {
     form: Form,
 }
 
-impl Judge<'_> {
+impl Checker<'_> {
     /// Returns an error for the first rule that was broken between two snapshots.
     pub(crate) fn check(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let has_ended = |old: &Stored| old.ends_at >= 0 && old.ends_at <= millis(after.now);
