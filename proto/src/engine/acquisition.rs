@@ -127,6 +127,10 @@ impl Engine {
                 let hold = *hold;
                 self.watch(op, hold, cx);
             }
+            Task::Keep { hold, .. } => {
+                let hold = *hold;
+                self.begin_keep(op, hold, cx);
+            }
             _ => {}
         }
     }

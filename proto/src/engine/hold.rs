@@ -229,6 +229,13 @@ impl Hold {
         runs_out
     }
 
+    /// When the first of its parts is due for renewal; `None` if it is not renewed.
+    pub(super) fn renewal_due(&self) -> Option<Instant> {
+        let parts = self.counting().filter(|_| self.schedule.renews && self.count > 0);
+        let due = |part: &Part| part.lease.renewed_for(self.schedule.lease).renew_together_at();
+        parts.map(due).reduce(Instant::sooner)
+    }
+
     pub(super) const fn lose(&mut self, reason: LossReason) {
         if !self.is_over() {
             self.state = LeaseState::Lost(reason);

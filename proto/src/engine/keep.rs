@@ -27,13 +27,35 @@ impl Engine {
         op
     }
 
+    /// Waits until the first renewal is due or the lease ends. Most holds are released before that,
+    /// so the machines of the renewals are created only when they are due.
+    pub(super) fn begin_keep(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {
+        let Some(hold) = self.holds.get_mut(id.0) else { return };
+        if hold.expire_if_due(cx.now) {
+            self.changed.push(id);
+        }
+        if hold.is_over() {
+            let end = hold.end();
+            return self.kept(op, id, end, cx);
+        }
+        let (schedule, due) = (hold.schedule, hold.renewal_due());
+        let ends = (hold.lease().expires_at(), TimeoutReason::LeaseEnds);
+        let deadline = due.map_or(ends, |due| (due, TimeoutReason::RenewalDue));
+        let Some(operation) = self.ops.get_mut(op.0) else { return };
+        operation.task = Task::Keep { hold: id, schedule };
+        operation.deadline = Some(deadline);
+        let scope = operation.scope;
+        if due.is_some_and(|due| cx.now.has_reached(due)) {
+            self.start_renewals(op, id, cx);
+        } else {
+            self.wake(scope);
+        }
+    }
+
     /// Starts the renewals of a hold by its present schedule.
-    fn begin_keep(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {
+    fn start_renewals(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {
         let Some(hold) = self.holds.get_mut(id.0) else { return };
         let (schedule, quorum) = (hold.schedule, hold.quorum);
-        if let Some(operation) = self.ops.get_mut(op.0) {
-            operation.task = Task::Keep { hold: id, schedule };
-        }
         let (mut renewals, mut endpoints) = (Vec::new(), Vec::new());
         for part in hold.counting() {
             // Without entropy a renewal has no request id; the lease is then only watched.
@@ -50,11 +72,6 @@ impl Engine {
         }
         let mut keeping = QuorumLease::new(renewals, quorum);
         hold.sync(&mut keeping);
-        if hold.is_over() {
-            // Nothing is renewed after the end.
-            let end = hold.end();
-            return self.kept(op, id, end, cx);
-        }
         self.run(op, Runner::Keep(keeping.into()), endpoints, cx);
     }
 

@@ -54,7 +54,7 @@ impl Lease {
     /// When the renewal is due, up to a quarter of the interval earlier: at a step that the leases
     /// of one client share, so that their renewals are sent together. A lease that is on a step
     /// stays on it.
-    pub(super) fn renew_together_at(&self) -> Instant {
+    pub fn renew_together_at(&self) -> Instant {
         self.renew_at().align_down(self.time.renewal_interval() / 4)
     }
 
