@@ -3,7 +3,7 @@
 // records (src/js/records.rs).
 import { BrokenError, InvalidOptionError, LeaseLostError, errorOf, fail, failureOf, snapshot } from "./errors.js";
 import { Engine, initSync } from "./wasm/edgelatch.js";
-import { isWorker, onAbort, read, send, sleep, unrefTimers } from "./wasm/web.js";
+import { concat, isWorker, onAbort, read, send, sleep, unrefTimers } from "./wasm/web.js";
 
 /** The kinds of records. src/js/numbers.rs reads their numbers from this list. */
 const RECORDS = [
@@ -22,7 +22,7 @@ const TIMER_MAX_MS = 5_000;
 export let engine;
 /** The error of the module, once it has failed; no function of it is called after that. */
 let broken;
-let lastCall = 0;
+let lastNumber = 0;
 /** The calls that have not ended, by their numbers. */
 const calls = new Map();
 /** The holds with a lease, by their numbers. */
@@ -187,7 +187,7 @@ function handle(text, scope) {
     else if (kind === ABORT) scope.close(first);
     else if (kind === CLOSE) scope.close(streamKey(first, rest[0]));
     else if (kind === TIMEOUT) scope.setTimer(first, rest[0]);
-    else if (kind === SCOPE) scopes.get(first)?.wake();
+    else if (kind === SCOPE) scopes.get(first)?.wake(rest[0]);
     else if (kind === HOLD) holds.get(first)?.changed();
     else if (kind === ENDED) holds.get(first)?.end(...rest);
     else if (kind === ENDPOINT) wakeAll(clientWatchers);
@@ -208,6 +208,15 @@ function settle(kind, id, fields) {
     resolve(new Share(holds.get(number), name));
   }
 }
+
+/** Returns a number of 32 bits, other than 0, that these calls or scopes do not use. */
+function nextNumber(used) {
+  do lastNumber = lastNumber === 2 ** 32 - 1 ? 1 : lastNumber + 1;
+  while (used.has(lastNumber));
+  return lastNumber;
+}
+
+const NO_BYTES = new Uint8Array(0);
 
 const streamKey = (subscription, number) => `${subscription}/${number}`;
 
@@ -243,7 +252,9 @@ class Scope {
     return place >= 0 && this.#calls.splice(place, 1).length > 0;
   }
 
-  wake() {
+  /** Continues the scope in its own request. In a Worker a scope that has become idle ends. */
+  wake(isIdle = false) {
+    this.#isOver = isIdle && isWorker;
     this.#isWoken = true;
     this.#resolve?.();
   }
@@ -255,8 +266,9 @@ class Scope {
         if (this.#isWoken) resolve();
       });
       this.#isWoken = false;
-      this.#turn();
+      if (!this.#isOver) this.#turn();
     }
+    this.#timer?.sleep.cancel();
     scopes.delete(this.#id);
   }
 
@@ -277,8 +289,9 @@ class Scope {
   send(id, body, [, to, url, authorization, type, token]) {
     const request = this.#send(to, url, authorization, type, token, undefined, body, () => {
       this.#io.delete(id);
-      const { failure, status = 0, token, retryAfter = NaN, bytes } = request;
-      this.#tell((...now) => engine.respond(id, status, failure, token, retryAfter, bytes, ...now));
+      const { failure, status = 0, token = "", retryAfter = NaN, bytes = NO_BYTES } = request;
+      const all = token ? concat(new TextEncoder().encode(token), bytes) : bytes;
+      this.#tell((...now) => engine.respond(id, status, failure, retryAfter, all.length - bytes.length, all, ...now));
     });
     this.#io.set(id, request);
   }
@@ -315,13 +328,12 @@ class Scope {
 
   /** Sets the timer; one that fires too early is harmless, and costs less than another. */
   setTimer(left, isIdle) {
-    this.#isOver = isIdle && isWorker;
+    if (isIdle && isWorker) return this.wake(isIdle);
     const wait = Math.min(left ?? Infinity, TIMER_MAX_MS);
     const at = performance.now() + wait;
     if (left !== null && this.#timer?.at <= at) return;
     this.#timer?.sleep.cancel();
     this.#timer = left === null ? undefined : { at, sleep: sleep(wait, () => this.#fire()) };
-    if (this.#isOver) this.wake();
   }
 
   #fire() {
@@ -334,7 +346,7 @@ class Scope {
 let openScope;
 
 function scope() {
-  openScope ??= new Scope(isWorker ? use(() => engine.newScope()) : 0);
+  openScope ??= new Scope(isWorker ? nextNumber(scopes) : 0);
   return openScope;
 }
 
@@ -342,9 +354,8 @@ function scope() {
 export function call(of, method, { numbers = [], texts, signal, hold }) {
   return new Promise((resolve, reject) => {
     if (broken) throw broken;
-    lastCall = lastCall === 2 ** 32 - 1 ? 1 : lastCall + 1;
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
-    const begun = { of, id: lastCall, method, hold: hold?.number ?? NaN, numbers: given, texts };
+    const begun = { of, id: nextNumber(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
     const pending = { resolve, reject, of };
     const own = scope();
     if (signal) {

@@ -274,7 +274,7 @@ async function readAll(reader, max, signal) {
   return { failure: BROKEN };
 }
 
-function concat(first, second) {
+export function concat(first, second) {
   const bytes = new Uint8Array(first.length + second.length);
   bytes.set(first);
   bytes.set(second, first.length);

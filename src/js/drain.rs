@@ -53,7 +53,8 @@ impl Engine {
                 }
                 Event::Scope(other) => {
                     if !drains || other != scope {
-                        self.records.add(record::SCOPE, [other.number().into()]);
+                        let is_idle = self.engine.is_idle(other);
+                        self.records.add(record::SCOPE, [other.number().into(), is_idle.into()]);
                     }
                 }
             }

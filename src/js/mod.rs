@@ -107,13 +107,8 @@ impl Engine {
         object.map(Handle).map_err(thrown)
     }
 
-    /// Creates a scope, whose operations share I/O.
-    #[wasm_bindgen(js_name = newScope)]
-    pub fn new_scope(&mut self) -> u32 {
-        self.engine.new_scope().number()
-    }
-
-    /// Begins the call `id` of a method, whose outcome is a record later. `hold` is the hold of a
+    /// Begins the call `id` of a method, whose outcome is a record later. Calls of one `scope` share
+    /// I/O; the numbers are JavaScript's own. `hold` is the hold of a
     /// lease, as the object or as an argument; NaN for none.
     #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
     pub fn call(
@@ -144,16 +139,17 @@ impl Engine {
         })
     }
 
-    /// Passes the response to a request: its status and its body, or the number of its failure.
+    /// Passes the response to a request: its status, its sync token and body in one, and the length
+    /// of the token; or the number of its failure.
     #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
     pub fn respond(
         &mut self,
         request: f64,
         status: u16,
         failure: Option<u32>,
-        sync_token: Option<String>,
         retry_after: f64,
-        body: Option<Vec<u8>>,
+        token_length: u32,
+        bytes: Option<Vec<u8>>,
         scope: u32,
         monotonic: f64,
         wall: f64,
@@ -161,8 +157,10 @@ impl Engine {
         let result = match failure {
             Some(failure) => Err(HostFetch::failure(failure)),
             None => {
-                let (retry_after, body) = (seconds(retry_after), body.unwrap_or_default());
-                Ok(Response { status, sync_token, retry_after, body })
+                let mut token = bytes.unwrap_or_default();
+                let body = token.split_off(token.len().min(token_length as usize));
+                let sync_token = String::from_utf8(token).ok().filter(|token| !token.is_empty());
+                Ok(Response { status, sync_token, retry_after: seconds(retry_after), body })
             }
         };
         self.with(ScopeId::from_number(scope), true, monotonic, wall, |module, cx| {

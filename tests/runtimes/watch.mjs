@@ -66,12 +66,31 @@ Object.assign(WebAssembly.Module, { customSections: Module.customSections, expor
  * of a page. Node has other modules.
  */
 let wasm;
-WebAssembly.Instance = function (...values) {
+/** The number of calls between JavaScript and that module, in both directions. */
+let crossings = 0;
+WebAssembly.Instance = function (module, imports = {}) {
   if (counting) calls.push("WebAssembly.Instance");
-  const instance = Reflect.construct(Instance, values);
-  if (instance.exports.__wbindgen_malloc) wasm = instance.exports;
-  return instance;
+  if (!WebAssembly.Module.exports(module).some(({ name }) => name === "__wbindgen_malloc")) return Reflect.construct(Instance, [module, imports]);
+  const counted = Object.fromEntries(Object.entries(imports).map(([name, members]) => [name, countCalls(members)]));
+  wasm = Reflect.construct(Instance, [module, counted]).exports;
+  return { exports: countCalls(wasm) };
 };
+
+/** Returns these members of a module with functions that count their calls. */
+function countCalls(members) {
+  const count = (call) => (...values) => {
+    crossings += 1;
+    return call(...values);
+  };
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, typeof value === "function" ? count(value) : value]));
+}
+
+/** Returns the number of calls between JavaScript and the package's module during the work. */
+export async function crossingsOf(work) {
+  const before = crossings;
+  await work();
+  return crossings - before;
+}
 
 /**
  * The smallest allocation of WebAssembly's allocator takes sixteen bytes, with the four bytes that

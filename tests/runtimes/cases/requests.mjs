@@ -1,7 +1,7 @@
 /** The requests of the package: as few as possible, and in exactly one form. */
 
 import { ok, rejects, same, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { crossingsOf, putForward } from "../watch.mjs";
 
 /** The options of a request beside method, headers and body; no runtime supports all of them. */
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
@@ -18,6 +18,22 @@ export const requests = {
   },
 
   // S16, S54.
+  async "an acquisition and a release cross the border to WebAssembly at most six times each"(world) {
+    const lock = world.lock();
+    await (await lock.acquire()).release();
+    // The collection of earlier objects also crosses it, so the least of some pairs counts.
+    const counts = { acquire: [], release: [] };
+    for (let pair = 0; pair < 10; pair += 1) {
+      let lease;
+      counts.acquire.push(await crossingsOf(async () => (lease = await lock.acquire())));
+      counts.release.push(await crossingsOf(() => lease.release()));
+    }
+    for (const [method, all] of Object.entries(counts)) {
+      const least = Math.min(...all);
+      ok(least >= 2 && least <= 6, `${method}: ${all}`);
+    }
+  },
+
   async "a request is a POST with no more headers than needed that never follows a redirection"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
