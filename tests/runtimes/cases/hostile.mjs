@@ -79,7 +79,7 @@ const REFUSED = {
 export const hostile = {
   async "what was not sent is unreachable, and nothing is held"(world) {
     await each(UNSENT, async (fetch) => {
-      const { lock, sent } = meeting(world, fetch, ENDLESS.has(name) ? BRIEF : {});
+      const { lock, sent } = meeting(world, fetch);
       await rejects(lock.tryAcquire(), world.GatewayUnreachableError);
       ok(sent.length <= 3, "a few attempts");
       await rejects(lock.forceRelease(), world.GatewayUnreachableError);
