@@ -327,7 +327,7 @@ class Lease extends Base {
   }
   events(input) {
     options.noOptions(input);
-    const next = methods.events(handleOf(this), this.#share.hold);
+    const next = methods.events(handleOf(this), () => this.#share.hold);
     return events(next, ([type, reason, remainingMs]) => ({ type, reason: reason ?? undefined, remainingMs }));
   }
   [Symbol.asyncDispose]() {

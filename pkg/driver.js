@@ -357,7 +357,7 @@ export function call(of, method, { numbers = [], texts, signal, hold }) {
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
     const begun = { of, id: nextNumber(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
     const pending = { resolve, reject, of };
-    const own = scope();
+    let own;
     if (signal) {
       const abort = () => {
         if (!pending.watch.done) return;
@@ -370,6 +370,7 @@ export function call(of, method, { numbers = [], texts, signal, hold }) {
       if (pending.watch.done) return reject(pending.watch.reason);
     }
     calls.set(begun.id, pending);
+    own = scope();
     own.add(begun);
   });
 }

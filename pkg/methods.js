@@ -30,14 +30,17 @@ export const create = (...values) => use(() => engine.create(...values));
 
 export const nameOf = (of) => use(() => engine.name(of));
 
-/** Returns a function that waits for the next event of a hold or else of a client. */
-export function events(of, hold) {
-  const source = use(() => engine.events(of, hold?.number ?? NaN));
+/**
+ * Returns a function that waits for the next event of a client, or of the hold that `holdOf`
+ * returns. While the events are in use, the lease that it refers to is not collected.
+ */
+export function events(of, holdOf) {
+  const source = use(() => engine.events(of, holdOf?.().number ?? NaN));
   return async () => {
     for (;;) {
       const event = use(() => engine.nextEvent(source, performance.now(), Date.now()));
       if (event !== undefined) return JSON.parse(event);
-      await change(hold?.watchers ?? clientWatchers);
+      await change(holdOf?.().watchers ?? clientWatchers);
     }
   };
 }

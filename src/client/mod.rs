@@ -86,8 +86,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     ///
     /// `spawn` is called when there is something to do and no driver is running. It must have
     /// [`Driver::run`] run concurrently, for example with `wasm_bindgen_futures::spawn_local`, and
-    /// must not block. In a Worker, where I/O belongs to the request that began it, it is never
-    /// called: the client does its I/O as one from [`new`](Self::new).
+    /// must not block. In a Worker, where I/O belongs to the request that began it, it is called
+    /// for the operations that begin in one turn of the event loop, in their request.
     pub fn with_driver(gateway: Gateway, transport: T, host: H, spawn: fn(Driver<T, H>)) -> Self {
         Self::make(gateway, transport, host, Some(spawn))
     }

@@ -19,6 +19,17 @@ use edgelatch_proto::time::millis;
 /// A deadline that is further away than this is reported as none. No wait lasts that long.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// The records that a call returns.
+#[derive(Clone, Copy)]
+pub(super) enum Extent {
+    /// None: another call of the same turn follows.
+    Later,
+    /// The events. Other scopes are notified, and do their own I/O.
+    Events,
+    /// The events, and the I/O of a scope.
+    Scope(ScopeId),
+}
+
 /// A call of JavaScript.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
@@ -28,22 +39,29 @@ pub(super) struct Call {
 }
 
 impl Engine {
-    /// Changes the engine; returns what has happened, and if it `drains`, also the I/O of a scope.
+    /// Changes the engine, and returns the records of the given extent.
     pub(super) fn with(
         &mut self,
-        scope: ScopeId,
-        drains: bool,
+        extent: Extent,
         monotonic: f64,
         wall: f64,
         change: impl FnOnce(&mut Self, &mut Context<'_>),
     ) -> Option<String> {
         let mut cx = Context { now: instant(monotonic, wall), entropy: &mut entropy };
         change(self, &mut cx);
-        self.drain(scope, drains, &mut cx);
+        match extent {
+            Extent::Later => return None,
+            Extent::Events => self.drain_events(None, &mut cx),
+            Extent::Scope(scope) => {
+                self.drain_events(Some(scope), &mut cx);
+                self.drain_io(scope, &cx);
+            }
+        }
         self.records.take()
     }
 
-    fn drain(&mut self, scope: ScopeId, drains: bool, cx: &mut Context<'_>) {
+    /// Records what has ended or changed. The I/O of `own` is recorded next, so it needs no event.
+    fn drain_events(&mut self, own: Option<ScopeId>, cx: &mut Context<'_>) {
         while let Some(event) = self.engine.poll_event() {
             match event {
                 Event::Finished(op) => self.finished(op, cx),
@@ -51,18 +69,18 @@ impl Engine {
                 Event::Endpoint(EndpointId(index)) => {
                     self.records.add(record::ENDPOINT, [index.into()]);
                 }
-                Event::Scope(other) => {
-                    if !drains || other != scope {
-                        let is_idle = self.engine.is_idle(other);
-                        self.records.add(record::SCOPE, [other.number().into(), is_idle.into()]);
-                    }
+                Event::Scope(scope) if Some(scope) == own => {}
+                Event::Scope(scope) => {
+                    let is_idle = self.engine.is_idle(scope).into();
+                    self.records.add(record::SCOPE, [scope.number().into(), is_idle]);
                 }
             }
         }
         self.remove_unused();
-        if !drains {
-            return;
-        }
+    }
+
+    /// Records the I/O of a scope, the time until its next deadline, and whether it is idle.
+    fn drain_io(&mut self, scope: ScopeId, cx: &Context<'_>) {
         while let Some(transmit) = self.engine.poll_transmit(scope) {
             self.records.add_transmit(transmit);
         }

@@ -25,7 +25,7 @@ use crate::error::InvalidOption;
 use crate::transport::{HostFetch, Response, Transport as _};
 use crate::web;
 use calls::{Given, Start};
-use drain::Call;
+use drain::{Call, Extent};
 use edgelatch_proto::engine::{
     self, Context, HoldId, OpId, ScopeId, StreamId, StreamInput, TransmitId,
 };
@@ -127,7 +127,8 @@ impl Engine {
         let scope = ScopeId::from_number(scope);
         let (numbers, texts) = (numbers.unwrap_or_default(), texts.unwrap_or_default());
         let given = Given { method, hold: hold_id(hold), numbers, texts };
-        self.with(scope, drains, monotonic, wall, |module, cx| {
+        let extent = if drains { Extent::Scope(scope) } else { Extent::Later };
+        self.with(extent, monotonic, wall, |module, cx| {
             let mut start = Start { engine: &mut module.engine, scope, cx };
             match start.call(&of.0, &given) {
                 Ok((op, read)) => {
@@ -163,7 +164,7 @@ impl Engine {
                 Ok(Response { status, sync_token, retry_after: seconds(retry_after), body })
             }
         };
-        self.with(ScopeId::from_number(scope), true, monotonic, wall, |module, cx| {
+        self.with(Extent::Scope(ScopeId::from_number(scope)), monotonic, wall, |module, cx| {
             if let Some(id) = TransmitId::from_number(whole(request)) {
                 module.engine.handle_response(id, result, cx);
             }
@@ -188,7 +189,7 @@ impl Engine {
             (None, Some(bytes)) => StreamInput::Bytes(bytes),
             (None, None) => StreamInput::End,
         };
-        self.with(ScopeId::from_number(scope), true, monotonic, wall, |module, cx| {
+        self.with(Extent::Scope(ScopeId::from_number(scope)), monotonic, wall, |module, cx| {
             if let Some(id) = StreamId::from_numbers(whole(subscription), number) {
                 module.engine.handle_stream(id, input, cx);
             }
@@ -199,7 +200,7 @@ impl Engine {
     /// changes nothing.
     pub fn timeout(&mut self, scope: u32, monotonic: f64, wall: f64) -> Option<String> {
         let scope = ScopeId::from_number(scope);
-        self.with(scope, true, monotonic, wall, |module, cx| {
+        self.with(Extent::Scope(scope), monotonic, wall, |module, cx| {
             module.engine.handle_timeout(scope, cx);
         })
     }
@@ -207,7 +208,7 @@ impl Engine {
     /// Cancels a call, which undoes what it has begun, and ends.
     pub fn cancel(&mut self, id: u32, monotonic: f64, wall: f64) -> Option<String> {
         let call = self.calls.iter().find(|(_, call)| call.id == id).map(|(op, _)| *op);
-        self.with(ScopeId::SHARED, false, monotonic, wall, |module, cx| {
+        self.with(Extent::Events, monotonic, wall, |module, cx| {
             if let Some(op) = call {
                 module.engine.cancel(op, cx);
             }
@@ -225,7 +226,7 @@ impl Engine {
         monotonic: f64,
         wall: f64,
     ) -> Option<String> {
-        self.with(ScopeId::SHARED, false, monotonic, wall, |module, cx| {
+        self.with(Extent::Events, monotonic, wall, |module, cx| {
             let Some(hold) = hold_id(hold) else { return };
             if leaves {
                 module.engine.leave(hold, cx);
@@ -269,7 +270,7 @@ impl Engine {
         if let (Object::Guard(guard), Some(hold)) = (&of.0, hold_id(hold)) {
             self.engine.end_write(hold, guard.calls.key());
         }
-        self.with(ScopeId::SHARED, false, 0.0, 0.0, |_, _| ())
+        self.with(Extent::Events, 0.0, 0.0, |_, _| ())
     }
 
     /// Whether the clock of a guard's Redis is known, which bounds a write.

@@ -17,7 +17,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 13] = [
     ("host", "host time web"),
     ("client", "client engine error host machine name protocol timing transport"),
     ("blocking", "blocking client error host machine name protocol timing transport"),
-    ("js", "client engine error host js machine name protocol time timing transport web"),
+    ("js", "engine error js machine name protocol time timing transport web"),
 ];
 
 /// The folders of the two crates.
