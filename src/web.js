@@ -124,8 +124,8 @@ export function fill(bytes) {
 
 /**
  * Sends one request with the given fetch function or the runtime's. It ends when the body is
- * complete, at most `BODY_MAX` bytes; with `accept`, which requests a stream, it ends with the head of
- * the response.
+ * complete, at most `BODY_MAX` bytes; with `accept`, which requests a stream, it ends with the
+ * head of the response.
  */
 export function send(fetch, url, authorization, type, token, accept, body, wake) {
   const pending = new Pending(wake);

@@ -107,8 +107,8 @@ impl Engine {
         object.map(Handle).map_err(thrown)
     }
 
-    /// Begins the call `id` of a method, whose outcome is a record later. Calls of one `scope` share
-    /// I/O; the numbers are JavaScript's own. `hold` is the hold of a
+    /// Begins the call `id` of a method, whose outcome is a record later. Calls of one `scope`
+    /// share I/O; the numbers are JavaScript's own. `hold` is the hold of a
     /// lease, as the object or as an argument; NaN for none.
     #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
     pub fn call(

@@ -17,7 +17,6 @@ export const requests = {
     same(sent.length, before + 2, "requests");
   },
 
-  // S16, S54.
   async "an acquisition and a release cross the border to WebAssembly at most six times each"(world) {
     const lock = world.lock();
     await (await lock.acquire()).release();
@@ -34,6 +33,7 @@ export const requests = {
     }
   },
 
+  // S16, S54.
   async "a request is a POST with no more headers than needed that never follows a redirection"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
