@@ -1,36 +1,32 @@
-// The public classes. The WebAssembly module, which a loader has started, does the work: these
-// classes map names to its numbers, which are the indices in the lists below, and pass on arguments
-// that options.js has checked. src/js/numbers.rs reads the numbers from these lists.
-import { OBJECT, errorOf, invalidResponse, lossSignal, rejections } from "./errors.js";
+// The public classes, which map names to the numbers of the WebAssembly module: the indices in the
+// lists below. They pass on arguments that options.js has checked. src/js/numbers.rs reads the
+// numbers from these lists.
+import { Share, call as callEngine } from "./driver.js";
+import { OBJECT, errorOf, invalidResponse } from "./errors.js";
+import * as methods from "./methods.js";
 import * as options from "./options.js";
 import { start } from "./start.js";
-import { isProgram, networkErrors, unrefTimers } from "./wasm/web.js";
-import { connect as openModule, Handle } from "./wasm/edgelatch.js";
+import { networkErrors } from "./wasm/web.js";
 
 /** The kinds of objects. */
 const KINDS = [
   "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "groupLock",
-  "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock", "events",
+  "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock",
 ];
 /** The methods. */
 const METHODS = [
   "acquire", "tryAcquire", "run", "forceRelease", "inspect", "release", "addPermits", "releaseIfExists", "drainPermits",
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
-  "set", "claim", "newest", "isHeld", "renew", "eval", "end", "next",
+  "set", "claim", "newest", "isHeld", "renew", "eval", "end",
 ];
-/** The properties. */
-const PROPERTIES = ["name", "token", "signal", "holdCount", "remaining", "permitIds", "tokenOf"];
-
 /**
  * Whether the stack of an error that is created after an `await` still names the callers. In Bun it
  * does not.
  */
 const hasAsyncStacks = !globalThis.Bun;
 
+let handleOf;
 let subjectOf;
-let create;
-let call;
-let get;
 
 /** An object of the package, and its handle in the module. */
 class Base {
@@ -58,58 +54,42 @@ class Base {
   }
 
   static {
-    const handleOf = (value) => (value instanceof Base ? value.#handle : undefined);
+    handleOf = (value) => (value instanceof Base ? value.#handle : undefined);
     subjectOf = (object) => object.#subject;
-    create = (object, kind, name = "", numbers = [], bytes = [], other) => {
-      try {
-        return object.#handle.create(KINDS.indexOf(kind), handleOf(other) ?? object.#handle, name, numbers, bytes);
-      } catch (failure) {
-        throw errorOf(failure, {}, create);
-      }
-    };
-    call = async (object, method, read, values = []) => {
-      const caller = hasAsyncStacks ? undefined : new Error();
-      // An argument after those of the method is an options object that would be ignored.
-      options.checkOptions(values[read?.length]);
-      const { numbers = [], texts = [], signal, lease } = read?.(...values) ?? {};
-      const number = METHODS.indexOf(method);
-      let rejectCall;
-      // A pending `next` of events keeps no program running.
-      const keepsRunning = method === "next" ? 0 : 1;
-      trackPending(keepsRunning);
-      try {
-        const result = await new Promise((resolve, reject) => {
-          rejections.add((rejectCall = reject));
-          object.#handle.call(number, handleOf(lease) ?? object.#handle, numbers, texts, signal, { resolve, reject });
-        });
-        return result instanceof Handle ? new Lease(result, object.#subject) : result;
-      } catch (failure) {
-        throw errorOf(failure, object.#subject, call, networkErrors.get(object.#subject.host), caller);
-      } finally {
-        rejections.delete(rejectCall);
-        trackPending(-keepsRunning);
-      }
-    };
-    get = (object, property, name = "") => object.#handle.get(PROPERTIES.indexOf(property), name);
   }
 }
 
-/**
- * The runtime's own timers: a test's fake timers would never fire and would keep no program
- * running.
- */
-const { clearInterval, setInterval } = globalThis;
-/**
- * The number of pending calls and callbacks. While it is not 0, a program of Node, Deno or Bun
- * keeps running.
- */
-let pending = 0;
-let timer;
+/** Creates the handle of an object of this kind from another object. */
+function create(object, kind, name = "", numbers = [], bytes = [], other = object) {
+  try {
+    return methods.create(handleOf(object), KINDS.indexOf(kind), handleOf(other), name, numbers, bytes);
+  } catch (failure) {
+    throw errorOf(failure, {}, create);
+  }
+}
 
-function trackPending(change) {
-  pending += change;
-  if (pending === 0) timer = clearInterval(timer);
-  else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
+/** Calls a method, whose arguments `read` checks. */
+async function call(object, method, read, values = []) {
+  const caller = hasAsyncStacks ? undefined : new Error();
+  // An argument after those of the method is an options object that would be ignored.
+  options.checkOptions(values[read?.length]);
+  const args = read?.(...values) ?? {};
+  methods.trackPending(1);
+  try {
+    const result = await perform(object, method, args);
+    return result instanceof Share ? new Lease(result, subjectOf(object)) : result;
+  } catch (failure) {
+    throw errorOf(failure, subjectOf(object), call, networkErrors.get(subjectOf(object).host), caller);
+  } finally {
+    methods.trackPending(-1);
+  }
+}
+
+function perform(object, method, args) {
+  const [handle, number] = [handleOf(object), METHODS.indexOf(method)];
+  if (object instanceof Lease) return callEngine(handle, number, leaseArguments(object, method, args));
+  if (!args.lease) return callEngine(handle, number, args);
+  return methods.write(handle, number, METHODS.indexOf("newest"), { ...args, hold: shareOf(args.lease).hold });
 }
 
 /** The methods whose promise has a lease. */
@@ -137,19 +117,19 @@ function withSyncDisposeRefused(method) {
 }
 
 /**
- * Adds a method for each entry of `methods`, with the reader of its arguments, and a property for
- * each of `properties`.
+ * Adds a method for each entry of `readers`, which read the arguments, and the name of the
+ * object as the property `title`, if it has one.
  */
-function defineMembers({ prototype }, methods, properties) {
-  for (const [name, read] of Object.entries(methods)) {
+function defineMembers({ prototype }, readers, title) {
+  for (const [name, read] of Object.entries(readers)) {
     // The class defines its own version.
     if (Object.hasOwn(prototype, name)) continue;
     const method = { [name](...values) { return call(this, name, read, values); } }[name];
     const value = LEASE_METHODS.includes(name) ? withSyncDisposeRefused(method) : method;
     Object.defineProperty(prototype, name, { value, configurable: true, writable: true });
   }
-  for (const property of properties) {
-    Object.defineProperty(prototype, property, { get() { return get(this, property); }, configurable: true });
+  if (title !== undefined) {
+    Object.defineProperty(prototype, title, { get() { return methods.nameOf(handleOf(this)); }, configurable: true });
   }
 }
 
@@ -160,7 +140,7 @@ function defineMembers({ prototype }, methods, properties) {
 async function run(object, { run }, values, input, work) {
   if (typeof input === "function" && work === undefined) [input, work] = [undefined, input];
   const lease = await call(object, "run", run, [...values, input, work]);
-  trackPending(1);
+  methods.trackPending(1);
   try {
     let result;
     try {
@@ -172,7 +152,7 @@ async function run(object, { run }, values, input, work) {
     await call(lease, "end");
     return result;
   } finally {
-    trackPending(-1);
+    methods.trackPending(-1);
   }
 }
 
@@ -245,7 +225,7 @@ class Locks extends Base {
 
   events(input) {
     options.noOptions(input);
-    return events(this);
+    return events(methods.events(handleOf(this)), ([type, byMs]) => (byMs === undefined ? { type } : { type, byMs }));
   }
 }
 
@@ -279,34 +259,62 @@ class PermitExpirableSemaphore extends Base {
 
 class CountDownLatch extends Base {}
 
-class Guard extends Base {
-  get key() {
-    return get(this, "name");
-  }
-}
+class Guard extends Base {}
 
 /** Yields the events of a lease or of a client. */
-async function* events(object) {
-  const events = new Base(create(object, "events"), {});
-  for (let event; (event = await call(events, "next")); ) yield event;
+async function* events(next, objectOf) {
+  for (let event; (event = await next()); ) yield Object.freeze(objectOf(event));
+}
+
+let shareOf;
+
+/** Returns the arguments of a method of a lease, with its hold. */
+function leaseArguments(lease, method, args) {
+  const share = shareOf(lease);
+  if (method !== "release" && method !== "end") return { ...args, hold: share.hold };
+  // A repeated release is told apart: the hold may have other leases.
+  const wasReleased = share.isReleased;
+  share.isReleased = true;
+  return { hold: share.hold, numbers: [wasReleased ? 1 : undefined] };
 }
 
 class Lease extends Base {
+  #share;
   #signal;
 
-  /** Cached here, so that it can be read after the module has failed. */
+  constructor(share, subject) {
+    super(share.hold.of, subject);
+    this.#share = share;
+    share.belongsTo(this);
+  }
+
+  static {
+    shareOf = (lease) => lease.#share;
+  }
+
+  get name() {
+    return this.#share.name;
+  }
+  get token() {
+    return this.#share.hold.get("token");
+  }
+  get holdCount() {
+    return this.#share.hold.get("holdCount");
+  }
+  /** Created at first access, since most callers do not use it and it is expensive. */
   get signal() {
-    return (this.#signal ??= lossSignal(subjectOf(this), () => get(this, "signal")));
+    return (this.#signal ??= this.#share.hold.signal(subjectOf(this)));
   }
 
   tokenOf(name) {
-    return typeof name === "string" ? get(this, "tokenOf", name) : null;
+    const token = typeof name === "string" ? this.#share.hold.get("tokenOf", name) : NaN;
+    return Number.isNaN(token) ? null : token;
   }
   remaining() {
-    return get(this, "remaining");
+    return this.#share.hold.get("remaining");
   }
   get permitIds() {
-    return get(this, "permitIds").split(",").filter(Boolean);
+    return this.#share.hold.permitIds();
   }
   async eval(...values) {
     const result = await call(this, "eval", options.lease.eval, values);
@@ -319,7 +327,8 @@ class Lease extends Base {
   }
   events(input) {
     options.noOptions(input);
-    return events(this);
+    const next = methods.events(handleOf(this), this.#share.hold);
+    return events(next, ([type, reason, remainingMs]) => ({ type, reason: reason ?? undefined, remainingMs }));
   }
   [Symbol.asyncDispose]() {
     return call(this, "end");
@@ -342,22 +351,19 @@ function requireLease(lease) {
   throw options.invalid("lease", expected("a lease", lease));
 }
 
-defineMembers(Lock, options.lock, ["name"]);
-defineMembers(Semaphore, options.semaphore, ["name"]);
-defineMembers(PermitExpirableSemaphore, options.permitExpirableSemaphore, ["name"]);
-defineMembers(CountDownLatch, options.countDownLatch, ["name"]);
-defineMembers(Guard, options.guard(requireLease), []);
-defineMembers(Lease, options.lease, ["name", "token", "holdCount"]);
+defineMembers(Lock, options.lock, "name");
+defineMembers(Semaphore, options.semaphore, "name");
+defineMembers(PermitExpirableSemaphore, options.permitExpirableSemaphore, "name");
+defineMembers(CountDownLatch, options.countDownLatch, "name");
+defineMembers(Guard, options.guard(requireLease), "key");
+defineMembers(Lease, options.lease);
 
 /** Returns the `connect` of an entry. Its first call starts the module that `load` returns. */
 export function clients(load) {
   const open = ({ module, redactNames }) => {
     start(load);
     try {
-      const handle = openModule(...module);
-      // The renewal of a lease keeps no program running; `trackPending` keeps it running while
-      // calls are pending.
-      unrefTimers();
+      const handle = methods.connect(...module);
       return new Locks(handle, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
     } catch (failure) {
       throw errorOf(failure, {}, open);

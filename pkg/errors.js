@@ -40,7 +40,7 @@ function errorClass(name, code, ...fields) {
       fields.forEach((field, i) => {
         if (field === "cause") setCause(this, values[i]);
         // `status` is absent if the gateway sent no response.
-        else if (field !== "status" || values[i] !== undefined) this[field] = values[i] ?? null;
+        else if (field !== "status" || typeof values[i] === "number") this[field] = values[i] ?? null;
       });
     }
 
@@ -67,7 +67,7 @@ const classes = [
   errorClass("OutcomeUnknownError", "outcome-unknown", "freeInMs", "status"),
   errorClass("StaleTokenError", "stale-token", "reason", "newest"),
   errorClass("ScriptFailedError", "script-failed"),
-  errorClass("BrokenError", "broken"),
+  errorClass("BrokenError", "broken", "cause"),
   errorClass("StartError", "start-failed", "cause"),
   errorClass("NotSetUpError", "not-set-up"),
 ];
@@ -77,23 +77,25 @@ export const [
 ] = classes;
 
 /**
- * An error as the WebAssembly reports it; `errorOf` converts it to an error whose stack shows the
- * caller.
+ * The reason why a call failed; `errorOf` converts it to an error whose stack shows the caller.
  */
 class Failure {
-  constructor(index, message, values) {
-    Object.assign(this, { index, message, values });
+  constructor(Class, message, values) {
+    Object.assign(this, { Class, message, values });
   }
 }
 
-export const fail = (index, message, ...values) => new Failure(index, message, values);
+export const fail = (Class, message, ...values) => new Failure(Class, message, values);
+
+/** Returns the failure with the number of a class, as the WebAssembly reports it. */
+export const failureOf = (index, ...values) => fail(classes[index], ...values);
 
 /** The errors that the runtime's own error about a request may have caused. */
 const NETWORK_CLASSES = [GatewayUnreachableError, OutcomeUnknownError, NotExecutedError];
 
 /** The failure of a response that is not the package's own. */
 export const invalidResponse = () =>
-  fail(classes.indexOf(GatewayUnreachableError), "the gateway's response is not valid (HTTP 200)", 200);
+  fail(GatewayUnreachableError, "the gateway's response is not valid (HTTP 200)", 200);
 
 /**
  * Converts a failure to an error that names its `subject`, `{ kind, name, host }`. Returns any
@@ -103,8 +105,7 @@ export const invalidResponse = () =>
  */
 export function errorOf(failure, subject, entry, cause, caller) {
   if (!(failure instanceof Failure)) return failure;
-  const { index, message, values } = failure;
-  const Class = classes[index];
+  const { Class, message, values } = failure;
   if (Class === InvalidOptionError) subject = {};
   if (!NETWORK_CLASSES.includes(Class)) cause = undefined;
   const error = new Class(message + describe(subject, reasonOf(cause)), ...values);
@@ -137,101 +138,15 @@ function describe({ kind, name, host, redactNames }, reason) {
 }
 
 /**
- * The names of the numbers of each `Snapshot`. A question mark marks booleans. src/js/numbers.rs
- * reads the snapshots' own numbers from this list.
+ * The names of the values of each `Snapshot`. src/js/numbers.rs reads the snapshots' own numbers
+ * from this list.
  */
 const snapshots = [
-  ["locked?", "holdCount", "remainingMs", "lastToken"],
+  ["locked", "holdCount", "remainingMs", "lastToken"],
   ["available", "leases", "held"],
-  ["available", "acquired", "total", "remainingMs", "areHeld?"],
+  ["available", "acquired", "total", "remainingMs", "areHeld"],
 ];
 
 /** Returns the state of an object at one moment, frozen. */
-export const snapshot = (index, numbers) =>
-  Object.freeze(
-    Object.fromEntries(
-      snapshots[index].map((name, i) => {
-        const number = Number.isNaN(numbers[i]) ? null : numbers[i];
-        return name.endsWith("?") ? [name.slice(0, -1), number === 1] : [name, number];
-      }),
-    ),
-  );
-
-/** Returns an event of a lease, frozen. */
-export const leaseEvent = (type, reason, remainingMs) => Object.freeze({ type, reason, remainingMs });
-
-/** Returns an event of a client, frozen. */
-export const clientEvent = (type, byMs) => Object.freeze(byMs === undefined ? { type } : { type, byMs });
-
-/** The error of the module, once it has failed; no function of it is called after that. */
-let broken;
-/** The functions that reject the pending calls. */
-export const rejections = new Set();
-/**
- * The controllers of the leases' signals. They are held weakly, so a signal that the caller has
- * dropped can be collected.
- */
-let controllers = [];
-let cleanupSize = 64;
-
-/** The object that each signal's error names, and the object whose signal is being created. */
-const signalSubjects = new WeakMap();
-let newSubject = {};
-
-/**
- * Returns the signal that `read` creates, whose error names the object `subject`. It may be aborted
- * already.
- */
-export function lossSignal(subject, read) {
-  newSubject = subject;
-  const signal = read();
-  newSubject = {};
-  signalSubjects.set(signal, subject);
-  return signal;
-}
-
-export class LossController extends AbortController {
-  abort(failure) {
-    super.abort(errorOf(failure, signalSubjects.get(this.signal) ?? newSubject));
-  }
-
-  constructor() {
-    super();
-    // Older Workers have no `WeakRef`; there only calls report that the module has failed.
-    if (typeof WeakRef === "undefined") return;
-    controllers.push(new WeakRef(this));
-    if (controllers.length < cleanupSize) return;
-    controllers = controllers.filter((one) => one.deref());
-    cleanupSize = 64 + 2 * controllers.length;
-  }
-}
-
-/**
- * Stops the use of the module after an exception: its memory may be half changed. Every pending
- * call and every signal gets the error.
- */
-function failModule(cause) {
-  broken = new BrokenError("the package had an internal error and stopped; its holds end with their leases");
-  setCause(broken, cause);
-  for (const reject of rejections) reject(broken);
-  for (const one of controllers) one.deref()?.abort(broken);
-}
-
-/** Wraps the module's functions so that none is called after one has thrown. */
-export const guarded = (exports) =>
-  Object.fromEntries(
-    Object.entries(exports).map(([name, value]) => {
-      if (typeof value !== "function") return [name, value];
-      // Callbacks of the runtime have no caller to throw to.
-      const hasCaller = /^(handle_|connect)/.test(name);
-      return [name, (...values) => {
-        try {
-          if (!broken) return value(...values);
-        } catch (thrown) {
-          broken ?? failModule(thrown);
-        }
-        if (hasCaller) throw broken;
-        return [];
-      }];
-    }),
-  );
+export const snapshot = (index, ...values) =>
+  Object.freeze(Object.fromEntries(snapshots[index].map((name, i) => [name, values[i]])));

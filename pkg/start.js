@@ -1,7 +1,7 @@
 // Starts the WebAssembly module at the first `connect`, not at import: an import never fails,
 // fetches or compiles.
 import { StartError } from "./errors.js";
-import { initSync } from "./wasm/edgelatch.js";
+import { startEngine } from "./driver.js";
 
 let isStarted = false;
 
@@ -9,7 +9,7 @@ let isStarted = false;
 export function start(load) {
   if (isStarted) return;
   try {
-    initSync({ module: load() });
+    startEngine(load());
   } catch (cause) {
     throw cause instanceof StartError ? cause : new StartError(advice(cause), cause);
   }

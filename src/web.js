@@ -9,6 +9,9 @@ const REDIRECTED = 2;
 const GARBLED = 3;
 const TOO_LARGE = 4;
 
+/** The largest number of bytes of a body. src/transport/host_fetch.rs compares it with its own. */
+const BODY_MAX = 65536;
+
 // The kinds of runtimes. src/transport/host_fetch.rs reads these numbers.
 const PROGRAM = 0;
 const WORKER = 1;
@@ -31,6 +34,8 @@ export function runtime() {
 
 /** Whether the runtime is a program that ends once nothing is pending. */
 export const isProgram = runtime() === PROGRAM;
+/** Whether I/O belongs to the request that began it. */
+export const isWorker = runtime() === WORKER;
 
 /**
  * Whether timers keep a program running. The npm package turns this off, since it keeps the program
@@ -119,14 +124,14 @@ export function fill(bytes) {
 
 /**
  * Sends one request with the given fetch function or the runtime's. It ends when the body is
- * complete, at most `max` bytes; with `accept`, which requests a stream, it ends with the head of
+ * complete, at most `BODY_MAX` bytes; with `accept`, which requests a stream, it ends with the head of
  * the response.
  */
-export function send(fetch, url, authorization, type, token, accept, body, max, wake) {
+export function send(fetch, url, authorization, type, token, accept, body, wake) {
   const pending = new Pending(wake);
   const headers = { authorization, "content-type": type, "upstash-sync-token": token, accept };
   for (const name in headers) if (headers[name] === undefined) delete headers[name];
-  exchange(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : max).then((result) => {
+  exchange(pending, fetch, url, { method: "POST", headers, body, redirect: "manual" }, accept ? 0 : BODY_MAX).then((result) => {
     // A complete response leaves nothing to cancel.
     if (result.bytes) pending.abort = undefined;
     pending.end(result);
@@ -135,9 +140,9 @@ export function send(fetch, url, authorization, type, token, accept, body, max, 
 }
 
 /** Reads the next chunk of a body; at the end of the body the result has no bytes. */
-export function read({ reader }, max, wake) {
+export function read({ reader }, wake) {
   const pending = new Pending(wake);
-  readChunk(reader, max).then((chunk) => pending.end(chunk));
+  readChunk(reader, BODY_MAX).then((chunk) => pending.end(chunk));
   return pending;
 }
 

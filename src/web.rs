@@ -50,10 +50,9 @@ extern "C" {
         token: Option<&str>,
         accept: Option<&str>,
         body: &str,
-        max: u32,
         wake: &Wake,
     ) -> Pending;
-    pub(crate) fn read(stream: &Pending, max: u32, wake: &Wake) -> Pending;
+    pub(crate) fn read(stream: &Pending, wake: &Wake) -> Pending;
     #[wasm_bindgen(js_name = onAbort)]
     pub(crate) fn on_abort(signal: &JsValue, wake: &Wake) -> Pending;
 }

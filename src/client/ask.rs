@@ -18,7 +18,7 @@ pub(super) const ONLY: EndpointId = EndpointId(0);
 
 impl<T: Transport, H: Host> Client<T, H> {
     /// Sends a query, which changes nothing or recognizes its own copies, and returns its reply.
-    pub(crate) async fn query(
+    pub(super) async fn query(
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<Reply, RequestError> {
@@ -27,7 +27,7 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// Sends a query. Returns its reply, and whether an attempt before the one with the reply may
     /// have been executed.
-    pub(crate) async fn query_or_copy(
+    pub(super) async fn query_or_copy(
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<(Reply, bool), RequestError> {
@@ -37,7 +37,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     }
 
     /// Executes an idempotent call, and returns its reply.
-    pub(crate) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
+    pub(super) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
         let operation =
             self.shared().perform(|engine, scope, cx| engine.execute_once(scope, ONLY, call, cx));
         replied(operation.await).map(|(reply, _)| reply)

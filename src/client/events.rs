@@ -86,7 +86,7 @@ pub struct ClientEvents<T: Transport, H: Host> {
 
 /// The events that the stream has emitted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+struct Seen {
     notification_mode: Option<NotificationMode>,
     last_rollback: u32,
 }
@@ -104,7 +104,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     }
 
     /// Waits for the next event after `seen`; returns it together with the updated `seen`.
-    pub(crate) async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
+    async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
         let look = |engine: &mut Engine| {
             let mode = engine.notification_mode(ONLY);
             if let Some(mode) = mode.filter(|_| mode != seen.notification_mode) {

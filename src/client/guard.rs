@@ -11,13 +11,13 @@ use super::error::{Error, Kind, Object};
 use super::lease::Hold;
 use super::shared::Wait;
 use super::{Client, Lease, LeaseEnd};
-use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
+use crate::error::{EvalError, GuardError, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::Engine;
+use edgelatch_proto::machine::{newest_token, script_result, written};
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
-use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::protocol::script::Bound;
 use edgelatch_proto::timing::{GuardMemory, HORIZON};
 
@@ -126,7 +126,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
     }
 
     /// Executes `write`, with an error that names neither key nor host.
-    pub(crate) async fn send<T2: Transport, H2: Host>(
+    async fn send<T2: Transport, H2: Host>(
         &self,
         lease: &Lease<T2, H2>,
         name: Option<&str>,
@@ -150,19 +150,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let stamp = Stamp { token, owner, number: turn.number };
         let asked = self.client.query_or_copy(|id| self.calls.write(id, bound, stamp, write));
         let (reply, may_be_done) = asked.await.map_err(GuardError::Request)?;
-        match reply.code {
-            Code::Done | Code::AlreadyYours => Ok(()),
-            // An earlier attempt without a reply may have executed the write, before the event that
-            // made this attempt stale.
-            Code::No | Code::TooOld | Code::TokenAhead if may_be_done => Err(unheard()),
-            Code::No => Err(GuardError::Stale { newest: newest(&reply.value) }),
-            Code::TooOld => Err(GuardError::TooOld { oldest: newest(&reply.value) }),
-            Code::TokenAhead => Err(GuardError::TokenAhead),
-            Code::Late => {
-                Err(GuardError::Request(RequestError::NotExecuted(FailureKind::TimedOut)))
-            }
-            _ => Err(unheard()),
-        }
+        written(&reply, may_be_done)
     }
 
     /// The time after which Redis rejects copies of a write that is sent now. Without this bound,
@@ -186,18 +174,10 @@ impl<T: Transport, H: Host> Guard<T, H> {
     }
 
     /// Queries the newest token, with an error that names neither key nor host.
-    pub(crate) async fn query_newest(&self) -> Result<Option<u64>, RequestError> {
+    async fn query_newest(&self) -> Result<Option<u64>, RequestError> {
         let reply = self.client.query(|request| self.calls.newest(request)).await?;
-        Ok((reply.code == Code::Done).then(|| newest(&reply.value)))
+        Ok(newest_token(&reply))
     }
-}
-
-const fn unheard() -> GuardError {
-    GuardError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))
-}
-
-fn newest(text: &str) -> u64 {
-    text.parse().unwrap_or(0)
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
@@ -214,7 +194,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Runs a script, with an error that names neither lock nor host.
-    pub(crate) async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
+    async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
         self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
         if !self.has_one_part() {
             let accepted = "one that is held on one gateway, in one slot of a cluster";
@@ -232,16 +212,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
         let shared = &self.hold().shared;
         let begin = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
         let (reply, _) = replied(begin.await)?;
-        match reply.code {
-            Code::Done => Ok(reply.value),
-            Code::ScriptFailed => Err(EvalError::ScriptFailed(reply.value)),
-            Code::Lost => {
-                let id = self.hold().id;
-                self.hold().shared.change(|engine, cx| engine.lose(id, LossReason::Gone, cx));
-                Err(EvalError::Request(RequestError::Lost(LossReason::Gone)))
-            }
-            _ => Err(EvalError::Request(RequestError::Unreachable(FailureKind::NO_ANSWER))),
+        let result = script_result(reply);
+        if let Err(EvalError::Request(RequestError::Lost(reason))) = &result {
+            let id = self.hold().id;
+            shared.change(|engine, cx| engine.lose(id, *reason, cx));
         }
+        result
     }
 
     /// Checks by the holder's own clocks that the lease has not ended.

@@ -170,7 +170,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
             match hold.shared.perform(|engine, scope, cx| engine.keep(scope, hold.id, cx)).await {
-                Some(Outcome::Ended(end)) => end,
+                Some(Outcome::Ended(_, end)) => end,
                 _ => LeaseEnd::Lost(LossReason::Gone),
             }
         }
@@ -210,12 +210,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any other
     /// error the hold lasts at least as long as before.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
-        self.extend(lease).await.map_err(|kind| self.error(kind))
-    }
-
-    /// Renews the hold, with an error that names neither lock nor host.
-    pub(crate) async fn extend(&self, lease: Option<Duration>) -> Result<(), RequestError> {
-        let lease = lease.map(LeaseTime::new).transpose().map_err(RequestError::InvalidOption)?;
+        let lease = lease.map(LeaseTime::new).transpose()?;
         let begin = self
             .hold
             .shared
@@ -224,6 +219,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
             Some(Outcome::Renewed(renewed)) => renewed,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
+        .map_err(|kind| self.error(kind))
     }
 
     /// Queries Redis whether the hold still exists. A hold that is gone counts as lost from then
@@ -232,11 +228,6 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// # Errors
     /// [`RequestError`] if too few nodes reply to decide it.
     pub async fn is_held(&self) -> Result<bool, Error<RequestError>> {
-        self.query_hold().await.map_err(|kind| self.error(kind))
-    }
-
-    /// Queries the hold, with an error that names neither lock nor host.
-    pub(crate) async fn query_hold(&self) -> Result<bool, RequestError> {
         let begin = self
             .hold
             .shared
@@ -245,6 +236,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
             Some(Outcome::IsHeld(is_held)) => is_held,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
+        .map_err(|kind| self.error(kind))
     }
 
     /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
@@ -254,11 +246,6 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and
     /// expires.
     pub async fn release(&self) -> Result<Released, Error<ReleaseError>> {
-        self.end().await.map_err(|kind| self.error(kind))
-    }
-
-    /// Releases this lease, with an error that names neither lock nor host.
-    pub(crate) async fn end(&self) -> Result<Released, ReleaseError> {
         let again = {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
@@ -274,6 +261,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
                 cause: FailureKind::NO_ANSWER,
             }),
         }
+        .map_err(|kind| self.error(kind))
     }
 }
 

@@ -20,14 +20,12 @@ mod shared;
 
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;
+#[cfg(all(feature = "web", target_arch = "wasm32"))]
+mod web;
 
 pub use count_down_latch::CountDownLatch;
 pub use driver::Driver;
-#[cfg(all(feature = "js", target_arch = "wasm32"))]
-pub(crate) use edgelatch_proto::engine::{HoldTime, Terms};
 pub use error::Error;
-#[cfg(all(feature = "js", target_arch = "wasm32"))]
-pub(crate) use events::Seen;
 pub use events::{ClientEvent, ClientEvents, Events};
 pub use guard::Guard;
 pub use lease::Lease;

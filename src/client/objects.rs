@@ -12,14 +12,10 @@ use super::semaphore::Semaphore;
 use crate::error::InvalidOption;
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::engine::{Share, Side};
-use edgelatch_proto::machine::{Pacing, SpinBackoff};
+use edgelatch_proto::engine::{Engine, LockSpec};
+use edgelatch_proto::machine::SpinBackoff;
 use edgelatch_proto::name::LockName;
-use edgelatch_proto::protocol::calls::{
-    CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, LockCalls, Member, ReadCalls, Target,
-    WriteCalls,
-};
-use edgelatch_proto::protocol::gateway::Gateway;
+use edgelatch_proto::protocol::calls::{CountDownLatchCalls, FairSettings, Target};
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::{LeaseTime, PeerSkew, WantTime};
 
@@ -42,7 +38,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
-        self.bare_lock(name, true)
+        let name = LockName::parse(name)?;
+        Ok(self.create(|engine| engine.lock(ONLY, name, true)))
     }
 
     /// Returns a lock that an owner cannot acquire again while holding it: Redisson's
@@ -52,7 +49,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn non_reentrant_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
-        self.bare_lock(name, false)
+        let name = LockName::parse(name)?;
+        Ok(self.create(|engine| engine.lock(ONLY, name, false)))
     }
 
     /// Returns a lock whose waiters only poll, at the intervals of `backoff`: Redisson's
@@ -64,8 +62,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a pause is out of range.
     pub fn spin_lock(&self, name: &str, backoff: SpinBackoff) -> Result<Lock<T, H>, InvalidOption> {
-        let calls = LockCalls::new(LockName::parse(name)?, self.announces());
-        Ok(self.plain(Target::Lock(calls), Pacing::Spin(backoff.check()?)))
+        let name = LockName::parse(name)?;
+        self.try_create(|engine| engine.spin_lock(ONLY, name, backoff))
     }
 
     /// Returns a lock whose last fencing token Redis keeps for ever: Redisson's
@@ -77,9 +75,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn fenced_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
-        let member = Member { name: LockName::parse(name)?, fenced: true };
-        let calls = LockCalls::of_several(member, [].into(), self.announces());
-        Ok(self.plain(Target::Lock(calls), Pacing::Jittered))
+        let name = LockName::parse(name)?;
+        Ok(self.create(|engine| engine.fenced_lock(ONLY, name)))
     }
 
     /// Returns a lock that serves waiters in the order of their arrival: Redisson's
@@ -92,7 +89,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         name: &str,
         settings: FairSettings,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        self.queued_lock(name, settings, true)
+        let name = LockName::parse(name)?;
+        Ok(self.create(|engine| engine.fair_lock(ONLY, name, settings, true)))
     }
 
     /// Returns a fair lock that an owner cannot acquire again while holding it: Redisson's
@@ -107,7 +105,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         name: &str,
         settings: FairSettings,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        self.queued_lock(name, settings, false)
+        let name = LockName::parse(name)?;
+        Ok(self.create(|engine| engine.fair_lock(ONLY, name, settings, false)))
     }
 
     /// Returns two locks of one name, one for readers and one for writers: Redisson's
@@ -120,17 +119,11 @@ impl<T: Transport, H: Host> Client<T, H> {
         name: &str,
         settings: ReadWriteSettings,
     ) -> Result<ReadWriteLock<T, H>, InvalidOption> {
-        let (name, publish) = (LockName::parse(name)?, self.announces());
-        let read = Target::Read(ReadCalls::new(name.clone(), publish));
-        let mut write = WriteCalls::new(name, publish);
-        if let Some(want) = settings.prefers_writers {
-            write = write.prefers_writers(want);
-        }
-        let share = |target| Share { endpoint: ONLY, target, pacing: Pacing::Jittered };
-        let (read, write) = (share(read), share(Target::Write(write)));
+        let name = LockName::parse(name)?;
+        let ReadWriteSettings { prefers_writers, lease_max } = settings;
         Ok(ReadWriteLock {
-            read: self.one(read, settings.lease_max, Side::Read, true),
-            write: self.one(write, None, Side::Write, true),
+            read: self.create(|engine| engine.read_lock(ONLY, name.clone(), lease_max)),
+            write: self.create(|engine| engine.write_lock(ONLY, name.clone(), prefers_writers)),
         })
     }
 
@@ -147,11 +140,8 @@ impl<T: Transport, H: Host> Client<T, H> {
         values: impl IntoIterator<Item = V>,
         skew: PeerSkew,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        let calls = GroupCalls::new(LockName::parse(group)?, values, skew, self.announces())?;
-        let side = Side::Values(calls.fields().to_vec());
-        let share =
-            Share { endpoint: ONLY, target: Target::Group(calls), pacing: Pacing::Jittered };
-        Ok(self.one(share, None, side, true))
+        let group = LockName::parse(group)?;
+        self.try_create(|engine| engine.group_lock(ONLY, group, values, skew))
     }
 
     /// Returns a semaphore, a number of permits shared by all clients: Redisson's
@@ -189,40 +179,23 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// Returns a lock that acquires permits. It belongs to no owner, since permits are never
     /// re-entrant.
-    pub(crate) fn taking(&self, target: Target) -> Lock<T, H> {
+    pub(super) fn taking(&self, target: Target) -> Lock<T, H> {
         let client = Self { owner: None, ..self.clone() };
-        client.plain(target, Pacing::Jittered)
+        client.create(|engine| engine.jittered(ONLY, target))
     }
 
-    fn bare_lock(&self, name: &str, reenters: bool) -> Result<Lock<T, H>, InvalidOption> {
-        let calls = LockCalls::new(LockName::parse(name)?, self.announces());
-        let (target, pacing) = (Target::Lock(calls), Pacing::Jittered);
-        Ok(self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, reenters))
+    fn create(&self, create: impl FnOnce(&Engine) -> LockSpec) -> Lock<T, H> {
+        self.lock_of(self.shared().read(create))
     }
 
-    fn queued_lock(
+    fn try_create(
         &self,
-        name: &str,
-        settings: FairSettings,
-        reenters: bool,
+        create: impl FnOnce(&Engine) -> Result<LockSpec, InvalidOption>,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        let calls = FairCalls::new(LockName::parse(name)?, settings, self.announces());
-        let (target, pacing) = (Target::Fair(calls), Pacing::Queue);
-        Ok(self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, reenters))
+        self.shared().read(create).map(|spec| self.lock_of(spec))
     }
 
-    fn plain(&self, target: Target, pacing: Pacing) -> Lock<T, H> {
-        self.one(Share { endpoint: ONLY, target, pacing }, None, Side::Whole, true)
-    }
-
-    fn one(
-        &self,
-        share: Share,
-        lease_max: Option<LeaseTime>,
-        side: Side,
-        reenters: bool,
-    ) -> Lock<T, H> {
-        let spec = self.shared().read(|engine| engine.one_lock(share, lease_max, side, reenters));
+    fn lock_of(&self, spec: LockSpec) -> Lock<T, H> {
         Lock {
             shared: Arc::clone(self.shared()),
             spec: Arc::new(spec),
@@ -231,9 +204,9 @@ impl<T: Transport, H: Host> Client<T, H> {
         }
     }
 
-    pub(crate) fn announces(&self) -> Publish {
-        let gateway = self.shared().endpoints.first().map(|endpoint| &endpoint.gateway);
-        gateway.map_or(Publish::Plain, Gateway::announces)
+    /// How the scripts for the gateway announce releases.
+    pub(super) fn announces(&self) -> Publish {
+        self.shared().read(|engine| engine.announces(ONLY))
     }
 }
 

@@ -1,42 +1,46 @@
-//! Errors as JavaScript sees them: one class per kind, with a stable `code`.
+//! Failures, from which `pkg/errors.js` creates errors: one class per kind, with a stable `code`.
 
+use alloc::string::String;
 use core::time::Duration;
 
-use wasm_bindgen::prelude::*;
-
 use super::numbers::class;
+use super::records::Value;
 use crate::error::{
     AcquireError, EvalError, FailureKind, GuardError, InvalidOption, LossReason, Refusal,
     RefusalKind, ReleaseError, RequestError,
 };
 use edgelatch_proto::time::millis;
 
-#[wasm_bindgen(module = "/pkg/errors.js")]
-extern "C" {
-    /// Creates an error of the class with this number: with a message and up to two more fields.
-    #[wasm_bindgen(js_name = fail)]
-    fn new(class: u32, message: &str, first: &JsValue, second: &JsValue) -> JsValue;
+/// Why a call has no result.
+pub(super) enum Failure {
+    /// An error of the class with this number, with up to two fields beside its message.
+    Error { class: u32, message: String, fields: [Value; 2] },
+    /// The caller's signal was aborted, whose reason the call rejects with.
+    Aborted,
 }
 
-const NONE: JsValue = JsValue::UNDEFINED;
-
-#[expect(clippy::cast_precision_loss, reason = "some days at the most")]
-pub(super) fn as_ms(duration: Duration) -> f64 {
-    millis(duration) as f64
+fn new(class: u32, message: &str, first: impl Into<Value>, second: impl Into<Value>) -> Failure {
+    Failure::Error { class, message: message.into(), fields: [first.into(), second.into()] }
 }
 
-pub(super) fn invalid(error: &InvalidOption) -> JsValue {
-    new(class::INVALID_OPTION, &error.message(), &error.option().into(), &error.accepted().into())
+const NONE: Value = Value::Nothing;
+
+pub(super) fn as_ms(duration: Duration) -> Value {
+    millis(duration).into()
 }
 
-/// Converts an invalid option by value, as `map_err` requires.
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
-pub(super) fn option(error: InvalidOption) -> JsValue {
-    invalid(&error)
+pub(super) fn invalid(error: &InvalidOption) -> Failure {
+    new(class::INVALID_OPTION, &error.message(), error.option(), error.accepted())
 }
 
-pub(super) fn lost(reason: LossReason) -> JsValue {
-    new(class::LEASE_LOST, reason.message(), &loss(reason).into(), &NONE)
+impl From<InvalidOption> for Failure {
+    fn from(error: InvalidOption) -> Self {
+        invalid(&error)
+    }
+}
+
+pub(super) fn lost(reason: LossReason) -> Failure {
+    new(class::LEASE_LOST, reason.message(), loss(reason), NONE)
 }
 
 pub(super) const fn loss(reason: LossReason) -> &'static str {
@@ -46,7 +50,7 @@ pub(super) const fn loss(reason: LossReason) -> &'static str {
     }
 }
 
-fn refused(refusal: &Refusal, message: &str) -> JsValue {
+fn refused(refusal: &Refusal, message: &str) -> Failure {
     let reason = match refusal.kind() {
         RefusalKind::Unauthorized => "unauthorized",
         RefusalKind::OutOfMemory => "out-of-memory",
@@ -57,11 +61,11 @@ fn refused(refusal: &Refusal, message: &str) -> JsValue {
         RefusalKind::Unsupported => "unsupported",
         _ => "other",
     };
-    new(class::REFUSED, message, &reason.into(), &refusal.status().into())
+    new(class::REFUSED, message, reason, Value::or_nothing(refusal.status()))
 }
 
 /// The HTTP status of the response that could not be used, if there was one.
-fn status(kind: FailureKind) -> JsValue {
+fn status(kind: FailureKind) -> Value {
     match kind {
         FailureKind::Garbled { status }
         | FailureKind::WebPage { status }
@@ -70,33 +74,33 @@ fn status(kind: FailureKind) -> JsValue {
     }
 }
 
-fn plain(class: u32, message: &str) -> JsValue {
-    new(class, message, &NONE, &NONE)
+fn plain(class: u32, message: &str) -> Failure {
+    new(class, message, NONE, NONE)
 }
 
-fn no_entropy() -> JsValue {
+fn no_entropy() -> Failure {
     plain(class::UNREACHABLE, "this runtime has no crypto.getRandomValues")
 }
 
 /// Creates the error for a case that the core has and this module does not know: its outcome counts
 /// as unknown.
-fn newer(message: &str) -> JsValue {
+fn newer(message: &str) -> Failure {
     plain(class::OUTCOME_UNKNOWN, message)
 }
 
-fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> JsValue {
-    new(class::OUTCOME_UNKNOWN, message, &as_ms(held_at_most).into(), &status(cause))
+fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> Failure {
+    new(class::OUTCOME_UNKNOWN, message, as_ms(held_at_most), status(cause))
 }
 
-/// Converts the error of an acquisition. `reason` is the abort reason of the caller's signal, with
-/// which a cancelled wait rejects; `busy` describes the obstacle in the message of a wait timeout.
-pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsValue {
-    let again = |reason: &str| new(class::REENTRANCY, &error.message(), &reason.into(), &NONE);
+/// Converts the error of an acquisition. `busy` describes the obstacle in the message of a wait
+/// timeout.
+pub(super) fn acquire(error: &AcquireError, busy: &str) -> Failure {
+    let again = |reason: &str| new(class::REENTRANCY, &error.message(), reason, NONE);
     match error {
         AcquireError::InvalidOption(error) => invalid(error),
         AcquireError::Busy { remaining } => {
-            let remaining = remaining.map_or(NONE, |remaining| as_ms(remaining).into());
-            new(class::WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), &remaining, &NONE)
+            let remaining = remaining.map_or(NONE, as_ms);
+            new(class::WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), remaining, NONE)
         }
         AcquireError::NotSetUp => plain(
             class::NOT_SET_UP,
@@ -104,17 +108,17 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
         ),
         AcquireError::HeldAlready => again("held"),
         AcquireError::SelfDeadlock => again("reads"),
-        AcquireError::Cancelled { .. } => reason.clone(),
+        AcquireError::Cancelled { .. } => Failure::Aborted,
         AcquireError::Refused(refusal) => refused(refusal, &error.message()),
         AcquireError::Unreachable(kind) => {
-            new(class::UNREACHABLE, &error.message(), &status(*kind), &NONE)
+            new(class::UNREACHABLE, &error.message(), status(*kind), NONE)
         }
         AcquireError::TooSlow => plain(class::TOO_SLOW, &error.message()),
         AcquireError::NotReplicated { .. } => {
-            new(class::REFUSED, &error.message(), &"not-replicated".into(), &NONE)
+            new(class::REFUSED, &error.message(), "not-replicated", NONE)
         }
         AcquireError::TokenRegressed { .. } => {
-            new(class::REFUSED, &error.message(), &"token-regressed".into(), &NONE)
+            new(class::REFUSED, &error.message(), "token-regressed", NONE)
         }
         AcquireError::Unknown { held_at_most, cause } => {
             unknown(&error.message(), *held_at_most, *cause)
@@ -124,23 +128,23 @@ pub(super) fn acquire(error: &AcquireError, reason: &JsValue, busy: &str) -> JsV
     }
 }
 
-pub(super) fn request(error: &RequestError) -> JsValue {
+pub(super) fn request(error: &RequestError) -> Failure {
     match error {
         RequestError::InvalidOption(error) => invalid(error),
         RequestError::Lost(reason) => lost(*reason),
         RequestError::Refused(refusal) => refused(refusal, &error.message()),
         RequestError::NotExecuted(kind) => {
-            new(class::NOT_EXECUTED, &error.message(), &status(*kind), &NONE)
+            new(class::NOT_EXECUTED, &error.message(), status(*kind), NONE)
         }
         RequestError::Unreachable(kind) => {
-            new(class::UNREACHABLE, &kind.message(), &status(*kind), &NONE)
+            new(class::UNREACHABLE, &kind.message(), status(*kind), NONE)
         }
         RequestError::NoEntropy => no_entropy(),
         other => newer(&other.message()),
     }
 }
 
-pub(super) fn release(error: &ReleaseError) -> JsValue {
+pub(super) fn release(error: &ReleaseError) -> Failure {
     match error {
         ReleaseError::Refused(refusal) => refused(refusal, &error.message()),
         ReleaseError::Unknown { held_at_most, cause } => {
@@ -150,20 +154,20 @@ pub(super) fn release(error: &ReleaseError) -> JsValue {
     }
 }
 
-pub(super) fn guard(error: &GuardError) -> JsValue {
+pub(super) fn guard(error: &GuardError) -> Failure {
     let (reason, newest) = match error {
         GuardError::InvalidOption(error) => return invalid(error),
         GuardError::Lost(reason) => return lost(*reason),
         GuardError::Request(error) => return request(error),
-        GuardError::Stale { newest } => ("superseded", super::counts::as_number(*newest).into()),
+        GuardError::Stale { newest } => ("superseded", Value::from(*newest)),
         GuardError::TooOld { .. } => ("too-old", NONE),
         GuardError::TokenAhead => ("token-ahead", NONE),
         other => return newer(&other.message()),
     };
-    new(class::STALE_TOKEN, &error.message(), &reason.into(), &newest)
+    new(class::STALE_TOKEN, &error.message(), reason, newest)
 }
 
-pub(super) fn eval(error: &EvalError) -> JsValue {
+pub(super) fn eval(error: &EvalError) -> Failure {
     match error {
         EvalError::ScriptFailed(_) => plain(class::SCRIPT_FAILED, &error.message()),
         EvalError::Request(error) => request(error),

@@ -1,148 +1,388 @@
-//! The JavaScript bindings of the npm package. They contain no rule of their own; their meaning is
-//! documented in `pkg/index.d.ts`, and in `objects.d.ts` and `errors.d.ts` beside it. Type
-//! declarations are written only there; none are generated from this code.
+//! The engine for JavaScript, whose meaning is documented in `pkg/index.d.ts`, and in
+//! `objects.d.ts` and `errors.d.ts` beside it. `pkg/driver.js` calls it: each call is synchronous,
+//! takes the time, and returns [records](records) of the I/O to do and of the calls that ended.
 //!
-//! Few functions are exported, since each costs bytes on both sides. A [`Handle`] is any object of
-//! the package; numbers, which `pkg/api.js` names, select what it creates, calls and reads. No
-//! method holds a borrow across an `await`, so calls may overlap.
+//! Few functions are exported, since each costs bytes on both sides: numbers, which the JavaScript
+//! lists name, select what a function creates, calls and reads.
 
-mod ask;
-mod counts;
+mod calls;
+mod drain;
 mod error;
-mod guard;
-mod lease;
-mod make;
+mod events;
 mod numbers;
+mod objects;
 mod options;
+mod outcomes;
+mod records;
 
-use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
-use js_sys::Function;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::spawn_local;
 
-use crate::client;
-use crate::host::JsHost;
-use crate::transport::HostFetch;
-use edgelatch_proto::protocol::calls::{CountDownLatchCalls, PermitCalls, SemaphoreCalls};
-use edgelatch_proto::timing::PeerSkew;
+use crate::error::InvalidOption;
+use crate::transport::{HostFetch, Response, Transport as _};
+use crate::web;
+use calls::{Given, Start};
+use drain::Call;
+use edgelatch_proto::engine::{
+    self, Context, HoldId, OpId, ScopeId, StreamId, StreamInput, TransmitId,
+};
+use edgelatch_proto::machine::Entropy;
+use edgelatch_proto::name::PermitId;
+use edgelatch_proto::time::{Instant, millis};
+use events::Events;
+use numbers::property;
+pub use objects::Handle;
+use objects::{Client, Object, UnusedEntries};
 use options::Numbers;
+use records::Records;
 
 /// A tenth of the size of the standard allocator, which is enough for few allocations.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
-type Client = client::Client<HostFetch, JsHost>;
-type Lock = client::Lock<HostFetch, JsHost>;
-
-/// Creates a client of the gateway that these options describe.
+/// The client of all gateways of a program.
 #[wasm_bindgen(skip_typescript)]
-pub fn connect(
-    url: &str,
-    token: &str,
-    numbers: &[f64],
-    fetch: Option<Function>,
-) -> Result<Handle, JsValue> {
-    let numbers = Numbers(numbers);
-    let gateway = numbers.gateway(url, token).map_err(error::option)?;
-    let spawn = |driver: client::Driver<_, _>| spawn_local(driver.run());
-    let client = Client::with_driver(gateway, HostFetch::new(fetch), JsHost, spawn);
-    let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
-    Ok(Object::Client(if redacts { client.redact_names() } else { client }).into())
-}
-
-/// Any object of the package.
-#[wasm_bindgen(skip_typescript)]
-pub struct Handle(Rc<Object>);
-
-/// The object behind a `Handle`.
-enum Object {
-    Client(Client),
-    /// Every kind of lock.
-    Lock(Lock),
-    /// Locks that are collected for a multi-lock or a redLock.
-    Several(Client, Vec<Lock>),
-    Semaphore(Client, SemaphoreCalls),
-    Permits(Client, PermitCalls, PeerSkew),
-    Latch(Client, client::CountDownLatch<HostFetch, JsHost>, CountDownLatchCalls),
-    Guard(client::Guard<HostFetch, JsHost>),
-    Lease(lease::Held),
-    Events(lease::Events),
+pub struct Engine {
+    engine: engine::Engine,
+    /// The calls of JavaScript that have not ended.
+    calls: Vec<(OpId, Call)>,
+    records: Records,
+    unused: UnusedEntries,
 }
 
 #[wasm_bindgen]
-extern "C" {
-    /// The functions that settle a promise: the result of `Promise.withResolvers`.
-    pub type Settle;
-    #[wasm_bindgen(method)]
-    fn resolve(this: &Settle, answer: &JsValue);
-    #[wasm_bindgen(method)]
-    fn reject(this: &Settle, error: &JsValue);
-}
-
-/// The arguments of a call, as `pkg/options.js` passes them.
-struct Given {
-    numbers: Vec<f64>,
-    texts: Vec<String>,
-    signal: JsValue,
-}
-
-impl Given {
-    fn numbers(&self) -> Numbers<'_> {
-        Numbers(&self.numbers)
+impl Engine {
+    /// Creates a client without a gateway.
+    #[wasm_bindgen(constructor)]
+    #[expect(clippy::new_without_default, reason = "only JavaScript calls it")]
+    pub fn new() -> Self {
+        Self {
+            engine: engine::Engine::new(),
+            calls: Vec::new(),
+            records: Records::default(),
+            unused: UnusedEntries::default(),
+        }
     }
 
-    /// The first number as a number of permits, which may be negative; 1 by default.
-    fn signed(&self) -> i32 {
-        self.numbers().get(0).and_then(|number| number.try_into().ok()).unwrap_or(1)
+    /// Adds the gateway that these options describe.
+    ///
+    /// # Errors
+    /// The option that is invalid, and the accepted values.
+    pub fn connect(&mut self, url: &str, token: &str, numbers: &[f64]) -> Result<Handle, JsValue> {
+        let numbers = Numbers(numbers);
+        let gateway = numbers.gateway(url, token).map_err(thrown)?;
+        self.remove_unused();
+        let id = self.engine.add_endpoint(gateway, HostFetch::default().streams().max);
+        let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
+        Ok(Handle(Object::Client(Client::new(id, redacts, &self.unused))))
     }
-}
 
-#[wasm_bindgen]
-impl Handle {
-    /// Creates an object from this one, and from `other` if it takes two.
+    /// The number of a client's gateway.
+    pub fn endpoint(&self, of: &Handle) -> u32 {
+        match &of.0 {
+            Object::Client(client) => client.to().0,
+            _ => u32::MAX,
+        }
+    }
+
+    /// Creates an object from another, and from `other` if it takes two.
+    ///
+    /// # Errors
+    /// The option that is invalid, and the accepted values.
     pub fn create(
-        &self,
+        &mut self,
+        of: &Handle,
         kind: u32,
-        other: &Self,
+        other: &Handle,
         name: &str,
         numbers: &[f64],
         bytes: &[u8],
-    ) -> Result<Self, JsValue> {
-        let created = make::make(self, kind, other, name, &Numbers(numbers), bytes);
-        created.map(Self::from).map_err(error::option)
+    ) -> Result<Handle, JsValue> {
+        let numbers = Numbers(numbers);
+        let of = (&of.0, kind);
+        let object = objects::create(&mut self.engine, of, &other.0, name, &numbers, bytes);
+        object.map(Handle).map_err(thrown)
     }
 
-    /// Sends a request or waits, and settles the promise with the result.
+    /// Creates a scope, whose operations share I/O.
+    #[wasm_bindgen(js_name = newScope)]
+    pub fn new_scope(&mut self) -> u32 {
+        self.engine.new_scope().number()
+    }
+
+    /// Begins the call `id` of a method, whose outcome is a record later. `hold` is the hold of a
+    /// lease, as the object or as an argument; NaN for none.
+    #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
     pub fn call(
-        &self,
-        what: u32,
-        other: &Self,
-        numbers: Vec<f64>,
-        texts: Vec<String>,
-        signal: JsValue,
-        settle: Settle,
-    ) {
-        let (of, other) = (Rc::clone(&self.0), Rc::clone(&other.0));
-        let given = Given { numbers, texts, signal };
-        spawn_local(async move {
-            match ask::answer(&of, what, &other, &given).await {
-                Ok(answer) => settle.resolve(&answer),
-                Err(error) => settle.reject(&error),
+        &mut self,
+        of: &Handle,
+        id: u32,
+        method: u32,
+        hold: f64,
+        numbers: Option<Vec<f64>>,
+        texts: Option<Vec<String>>,
+        drains: bool,
+        scope: u32,
+        monotonic: f64,
+        wall: f64,
+    ) -> Option<String> {
+        let scope = ScopeId::from_number(scope);
+        let (numbers, texts) = (numbers.unwrap_or_default(), texts.unwrap_or_default());
+        let given = Given { method, hold: hold_id(hold), numbers, texts };
+        self.with(scope, drains, monotonic, wall, |module, cx| {
+            let mut start = Start { engine: &mut module.engine, scope, cx };
+            match start.call(&of.0, &given) {
+                Ok((op, read)) => {
+                    let place = module.calls.partition_point(|(other, _)| *other < op);
+                    module.calls.insert(place, (op, Call { id, scope, read }));
+                }
+                Err(failure) => module.records.add_failure(id, failure),
             }
-        });
+        })
     }
 
-    /// Returns a property that needs no request.
-    pub fn get(&self, what: u32, about: &str) -> JsValue {
-        ask::known(&self.0, what, about)
+    /// Passes the response to a request: its status and its body, or the number of its failure.
+    #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
+    pub fn respond(
+        &mut self,
+        request: f64,
+        status: u16,
+        failure: Option<u32>,
+        sync_token: Option<String>,
+        retry_after: f64,
+        body: Option<Vec<u8>>,
+        scope: u32,
+        monotonic: f64,
+        wall: f64,
+    ) -> Option<String> {
+        let result = match failure {
+            Some(failure) => Err(HostFetch::failure(failure)),
+            None => {
+                let (retry_after, body) = (seconds(retry_after), body.unwrap_or_default());
+                Ok(Response { status, sync_token, retry_after, body })
+            }
+        };
+        self.with(ScopeId::from_number(scope), true, monotonic, wall, |module, cx| {
+            if let Some(id) = TransmitId::from_number(whole(request)) {
+                module.engine.handle_response(id, result, cx);
+            }
+        })
+    }
+
+    /// Passes an event of a stream: the head of its response, bytes, or its end.
+    #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
+    pub fn stream(
+        &mut self,
+        subscription: f64,
+        number: u32,
+        status: Option<u16>,
+        retry_after: f64,
+        bytes: Option<Vec<u8>>,
+        scope: u32,
+        monotonic: f64,
+        wall: f64,
+    ) -> Option<String> {
+        let input = match (status, &bytes) {
+            (Some(status), _) => StreamInput::Head { status, retry_after: seconds(retry_after) },
+            (None, Some(bytes)) => StreamInput::Bytes(bytes),
+            (None, None) => StreamInput::End,
+        };
+        self.with(ScopeId::from_number(scope), true, monotonic, wall, |module, cx| {
+            if let Some(id) = StreamId::from_numbers(whole(subscription), number) {
+                module.engine.handle_stream(id, input, cx);
+            }
+        })
+    }
+
+    /// Passes that time has gone by, for the operations of a scope. An early or repeated call
+    /// changes nothing.
+    pub fn timeout(&mut self, scope: u32, monotonic: f64, wall: f64) -> Option<String> {
+        let scope = ScopeId::from_number(scope);
+        self.with(scope, true, monotonic, wall, |module, cx| {
+            module.engine.handle_timeout(scope, cx);
+        })
+    }
+
+    /// Cancels a call, which undoes what it has begun, and ends.
+    pub fn cancel(&mut self, id: u32, monotonic: f64, wall: f64) -> Option<String> {
+        let call = self.calls.iter().find(|(_, call)| call.id == id).map(|(op, _)| *op);
+        self.with(ScopeId::SHARED, false, monotonic, wall, |module, cx| {
+            if let Some(op) = call {
+                module.engine.cancel(op, cx);
+            }
+        })
+    }
+
+    /// Forgets a lease that was collected: it `leaves` its hold unless it was released, and the
+    /// hold is `last` used by it.
+    #[wasm_bindgen(js_name = dropLease)]
+    pub fn drop_lease(
+        &mut self,
+        hold: f64,
+        leaves: bool,
+        last: bool,
+        monotonic: f64,
+        wall: f64,
+    ) -> Option<String> {
+        self.with(ScopeId::SHARED, false, monotonic, wall, |module, cx| {
+            let Some(hold) = hold_id(hold) else { return };
+            if leaves {
+                module.engine.leave(hold, cx);
+            }
+            if last {
+                module.engine.forget(hold, cx);
+            }
+        })
+    }
+
+    /// Begins a write to a guarded key under a lease, and returns its number; `undefined` while
+    /// another write of the hold to the key is under way. `name` selects one of the locks of the
+    /// lease.
+    ///
+    /// # Errors
+    /// The option that is invalid, and the accepted values.
+    #[wasm_bindgen(js_name = beginWrite)]
+    pub fn begin_write(
+        &mut self,
+        of: &Handle,
+        hold: f64,
+        name: Option<String>,
+    ) -> Result<Option<f64>, JsValue> {
+        let (Object::Guard(guard), Some(hold)) = (&of.0, hold_id(hold)) else {
+            return Err(thrown(objects::stray()));
+        };
+        let protects = match &name {
+            Some(name) => self.engine.token_of(hold, name).map(|_| name.as_str()),
+            None => self.engine.hold_name(hold).map(|name| name.as_str()),
+        };
+        let protects = protects.ok_or_else(|| {
+            thrown(InvalidOption::new("name", "the name of a lock that the lease holds"))
+        })?;
+        guard.check_lock(protects).map_err(thrown)?;
+        Ok(self.engine.begin_write(hold, guard.calls.key()).map(number))
+    }
+
+    /// Ends a write to a guarded key.
+    #[wasm_bindgen(js_name = endWrite)]
+    pub fn end_write(&mut self, of: &Handle, hold: f64) -> Option<String> {
+        if let (Object::Guard(guard), Some(hold)) = (&of.0, hold_id(hold)) {
+            self.engine.end_write(hold, guard.calls.key());
+        }
+        self.with(ScopeId::SHARED, false, 0.0, 0.0, |_, _| ())
+    }
+
+    /// Whether the clock of a guard's Redis is known, which bounds a write.
+    #[wasm_bindgen(js_name = knowsClock)]
+    pub fn knows_clock(&self, of: &Handle) -> bool {
+        matches!(&of.0, Object::Guard(guard) if self.engine.clock(guard.client.to()).is_some())
+    }
+
+    /// The name of an object.
+    pub fn name(&self, of: &Handle) -> Option<String> {
+        let name = match &of.0 {
+            Object::Lock(lock) => lock.spec.name().as_str(),
+            Object::Semaphore(_, calls) => calls.name().as_str(),
+            Object::Permits(_, calls, _) => calls.name().as_str(),
+            Object::Latch(_, calls) => calls.name().as_str(),
+            Object::Guard(guard) => guard.calls.key().as_str(),
+            Object::Client(_) | Object::Several(..) | Object::Events(_) => return None,
+        };
+        Some(name.into())
+    }
+
+    /// A number that describes a hold; NaN if there is none.
+    #[wasm_bindgen(js_name = holdNumber)]
+    pub fn hold_number(
+        &self,
+        hold: f64,
+        what: u32,
+        name: Option<String>,
+        monotonic: f64,
+        wall: f64,
+    ) -> f64 {
+        let Some(hold) = hold_id(hold) else { return f64::NAN };
+        let cx = Context { now: instant(monotonic, wall), entropy: &mut entropy };
+        let value = match what {
+            property::HOLD_COUNT => Some(self.engine.hold_count(hold).into()),
+            property::REMAINING => Some(millis(self.engine.remaining(hold, &cx))),
+            property::TOKEN_OF => {
+                let name = name.unwrap_or_default();
+                self.engine.token_of(hold, &name).map(|token| token.as_u64())
+            }
+            _ => self.engine.token(hold).map(|token| token.as_u64()),
+        };
+        value.map_or(f64::NAN, number)
+    }
+
+    /// The ids of a lease's permits, separated by commas.
+    #[wasm_bindgen(js_name = permitIds)]
+    pub fn permit_ids(&self, hold: f64) -> String {
+        let part = hold_id(hold).and_then(|hold| self.engine.hold_part(hold));
+        let ids = part.map(|(_, target, grant)| target.permit_ids(grant.owner));
+        let ids = ids.unwrap_or_default();
+        ids.into_iter().map(PermitId::to_text).collect::<Vec<_>>().join(",")
+    }
+
+    /// Creates the events of a lease, or of a client for NaN.
+    ///
+    /// # Errors
+    /// The option that is invalid, and the accepted values.
+    pub fn events(&self, of: &Handle, hold: f64) -> Result<Handle, JsValue> {
+        let events = match (&of.0, hold_id(hold)) {
+            (_, Some(hold)) => Events::of_lease(hold),
+            (Object::Client(client), None) => Events::of_client(client),
+            _ => return Err(thrown(objects::stray())),
+        };
+        Ok(Handle(Object::Events(events)))
+    }
+
+    /// The next event as JSON; `null` after the last, and `undefined` before the next.
+    #[wasm_bindgen(js_name = nextEvent)]
+    pub fn next_event(&self, of: &Handle, monotonic: f64, wall: f64) -> Option<String> {
+        let Object::Events(events) = &of.0 else { return None };
+        let cx = Context { now: instant(monotonic, wall), entropy: &mut entropy };
+        events.next(&self.engine, &cx)
     }
 }
 
-impl From<Object> for Handle {
-    fn from(of: Object) -> Self {
-        Self(Rc::new(of))
-    }
+/// An invalid option as JavaScript catches it: two lines.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+fn thrown(error: InvalidOption) -> JsValue {
+    [error.option(), "\n", error.accepted()].concat().into()
+}
+
+/// Draws fresh bits from the runtime.
+fn entropy() -> Option<Entropy> {
+    let mut bytes = [0; 32];
+    web::fill(&mut bytes).then(|| Entropy::new(bytes))
+}
+
+fn instant(monotonic: f64, wall: f64) -> Instant {
+    Instant::from_millis(whole(monotonic), whole(wall))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and is never negative"
+)]
+const fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// Converts a number below 2^53.
+#[expect(clippy::cast_precision_loss, reason = "a token, a count or a time in milliseconds")]
+const fn number(number: u64) -> f64 {
+    number as f64
+}
+
+fn hold_id(number: f64) -> Option<HoldId> {
+    if number.is_nan() { None } else { HoldId::from_number(whole(number)) }
+}
+
+fn seconds(number: f64) -> Option<Duration> {
+    if number.is_nan() { None } else { Some(Duration::from_secs(whole(number))) }
 }

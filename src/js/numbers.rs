@@ -3,10 +3,11 @@
 use crate::web::names::place;
 
 const API_JS: &str = include_str!("../../pkg/api.js");
+const DRIVER_JS: &str = include_str!("../../pkg/driver.js");
 const ERRORS_JS: &str = include_str!("../../pkg/errors.js");
 const OPTIONS_JS: &str = include_str!("../../pkg/options.js");
 
-/// The kinds of objects that `Handle::create` creates.
+/// The kinds of objects that `Engine::create` creates.
 pub(super) mod kind {
     const fn number(name: &str) -> u32 {
         super::place(super::API_JS, "const KINDS = ", name)
@@ -30,11 +31,9 @@ pub(super) mod kind {
     pub(in crate::js) const LIST: u32 = number("list");
     // `redLock` is the default for a list of locks.
     pub(in crate::js) const MULTI_LOCK: u32 = number("multiLock");
-    /// The events of a lease or of a client.
-    pub(in crate::js) const EVENTS: u32 = number("events");
 }
 
-/// The methods of `Handle::call`.
+/// The methods of `Engine::call`.
 pub(super) mod method {
     const fn number(name: &str) -> u32 {
         super::place(super::API_JS, "const METHODS = ", name)
@@ -65,23 +64,41 @@ pub(super) mod method {
     pub(in crate::js) const IS_HELD: u32 = number("isHeld");
     pub(in crate::js) const RENEW: u32 = number("renew");
     pub(in crate::js) const EVAL: u32 = number("eval");
-    /// Releases at the end of a callback or of a block; `next` is the only call of events.
+    /// Releases at the end of a callback or of a block. A lease's `release` is the default.
     pub(in crate::js) const END: u32 = number("end");
 }
 
-/// The properties of `Handle::get`.
+/// The properties of `Engine::hold_number`.
 pub(super) mod property {
     const fn number(name: &str) -> u32 {
-        super::place(super::API_JS, "const PROPERTIES = ", name)
+        super::place(super::DRIVER_JS, "const PROPERTIES = ", name)
     }
 
-    pub(in crate::js) const NAME: u32 = number("name");
-    pub(in crate::js) const TOKEN: u32 = number("token");
-    pub(in crate::js) const SIGNAL: u32 = number("signal");
+    // `token` is the default.
     pub(in crate::js) const HOLD_COUNT: u32 = number("holdCount");
     pub(in crate::js) const REMAINING: u32 = number("remaining");
-    // `tokenOf` is the default for a lease.
-    pub(in crate::js) const PERMIT_IDS: u32 = number("permitIds");
+    pub(in crate::js) const TOKEN_OF: u32 = number("tokenOf");
+}
+
+/// The kinds of records.
+pub(super) mod record {
+    const fn number(name: &str) -> u32 {
+        super::place(super::DRIVER_JS, "const RECORDS = ", name)
+    }
+
+    pub(in crate::js) const DONE: u32 = number("done");
+    pub(in crate::js) const FAILED: u32 = number("failed");
+    pub(in crate::js) const ABORTED: u32 = number("aborted");
+    pub(in crate::js) const LEASE: u32 = number("lease");
+    pub(in crate::js) const HOLD: u32 = number("hold");
+    pub(in crate::js) const ENDED: u32 = number("ended");
+    pub(in crate::js) const ENDPOINT: u32 = number("endpoint");
+    pub(in crate::js) const SCOPE: u32 = number("scope");
+    pub(in crate::js) const SEND: u32 = number("send");
+    pub(in crate::js) const ABORT: u32 = number("abort");
+    pub(in crate::js) const OPEN: u32 = number("open");
+    pub(in crate::js) const CLOSE: u32 = number("close");
+    pub(in crate::js) const TIMEOUT: u32 = number("timeout");
 }
 
 /// The classes of errors.

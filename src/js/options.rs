@@ -5,8 +5,8 @@ use alloc::string::String;
 use core::time::Duration;
 
 use super::numbers::{client, fair, read_write, spin, wait};
-use crate::client::{HoldTime, ReadWriteSettings, RedLockSettings, Terms};
 use crate::error::InvalidOption;
+use edgelatch_proto::engine::{HoldTime, Terms};
 use edgelatch_proto::machine::SpinBackoff;
 use edgelatch_proto::protocol::calls::FairSettings;
 use edgelatch_proto::protocol::gateway::{Gateway, KeyLocking};
@@ -94,10 +94,8 @@ impl Numbers<'_> {
         Ok(self.timed(0, PeerSkew::new)?.unwrap_or(PeerSkew::DEFAULT))
     }
 
-    pub(super) fn red_lock(&self) -> Result<RedLockSettings, InvalidOption> {
-        let settings = RedLockSettings::default();
-        let delay = self.timed(0, RejoinDelay::new)?;
-        Ok(delay.map_or(settings, |delay| settings.rejoin_delay(delay)))
+    pub(super) fn rejoin_delay(&self) -> Result<Option<RejoinDelay>, InvalidOption> {
+        self.timed(0, RejoinDelay::new)
     }
 
     pub(super) fn life(&self, place: usize) -> Result<Option<LifeTime>, InvalidOption> {
@@ -128,18 +126,21 @@ impl Numbers<'_> {
         settings.grace(short, long)
     }
 
-    pub(super) fn read_write(&self) -> Result<ReadWriteSettings, InvalidOption> {
-        let mut settings = ReadWriteSettings::default();
-        if let Some(want) = self.time(read_write::WANT) {
-            let usual = want.is_zero();
-            let want = if usual { WantTime::DEFAULT } else { WantTime::new(want)? };
-            settings = settings.prefers_writers(want);
+    /// Reads for how long a refused writer blocks new readers; 0 means the default time.
+    pub(super) fn prefers_writers(&self) -> Result<Option<WantTime>, InvalidOption> {
+        match self.get(read_write::WANT) {
+            Some(0) => Ok(Some(WantTime::DEFAULT)),
+            _ => self.timed(read_write::WANT, WantTime::new),
         }
-        Ok(match self.get(read_write::WATCHDOG) {
-            None => settings,
-            Some(0) => settings.peer_watchdog(None),
-            Some(_) => settings.peer_watchdog(self.timed(read_write::WATCHDOG, LeaseTime::new)?),
-        })
+    }
+
+    /// Reads the watchdog time of Java programs; 0 means that there are none.
+    pub(super) fn peer_watchdog(&self) -> Result<Option<LeaseTime>, InvalidOption> {
+        match self.get(read_write::WATCHDOG) {
+            None => Ok(Some(LeaseTime::DEFAULT)),
+            Some(0) => Ok(None),
+            Some(_) => self.timed(read_write::WATCHDOG, LeaseTime::new),
+        }
     }
 
     /// Reads the back-off of a spin lock: exponential (0) or constant (1).

@@ -17,21 +17,6 @@ const WEB_JS: &str = include_str!("../web.js");
 
 const NO_STREAMS: StreamLimits = StreamLimits { max: 0, shared: true };
 
-/// Returns the failure with this number.
-const fn failure(number: u32) -> FailureKind {
-    const NOT_SENT: u32 = names::number(WEB_JS, "const NOT_SENT = ");
-    const REDIRECTED: u32 = names::number(WEB_JS, "const REDIRECTED = ");
-    const GARBLED: u32 = names::number(WEB_JS, "const GARBLED = ");
-    const TOO_LARGE: u32 = names::number(WEB_JS, "const TOO_LARGE = ");
-    match number {
-        NOT_SENT => FailureKind::NotSent,
-        REDIRECTED => FailureKind::Redirected,
-        GARBLED => FailureKind::Garbled { status: 0 },
-        TOO_LARGE => FailureKind::TooLarge,
-        _ => FailureKind::Broken,
-    }
-}
-
 /// Returns the limits on streams in the kind of runtime with this number.
 const fn stream_limits(runtime: u32) -> StreamLimits {
     const PROGRAM: u32 = names::number(WEB_JS, "const PROGRAM = ");
@@ -50,7 +35,8 @@ const fn stream_limits(runtime: u32) -> StreamLimits {
     }
 }
 
-const BODY_MAX: u32 = Response::BODY_MAX as u32;
+/// `web.js` reads as many bytes of a body as any other transport.
+const _: () = assert!(names::number(WEB_JS, "const BODY_MAX = ") as usize == Response::BODY_MAX);
 
 /// Sends requests with `fetch(url, init)`.
 #[derive(Clone, Debug, Default)]
@@ -65,14 +51,28 @@ impl HostFetch {
         Self { fetch }
     }
 
+    /// Returns the failure with this number.
+    pub(crate) const fn failure(number: u32) -> FailureKind {
+        const NOT_SENT: u32 = names::number(WEB_JS, "const NOT_SENT = ");
+        const REDIRECTED: u32 = names::number(WEB_JS, "const REDIRECTED = ");
+        const GARBLED: u32 = names::number(WEB_JS, "const GARBLED = ");
+        const TOO_LARGE: u32 = names::number(WEB_JS, "const TOO_LARGE = ");
+        match number {
+            NOT_SENT => FailureKind::NotSent,
+            REDIRECTED => FailureKind::Redirected,
+            GARBLED => FailureKind::Garbled { status: 0 },
+            TOO_LARGE => FailureKind::TooLarge,
+            _ => FailureKind::Broken,
+        }
+    }
+
     /// Sends a request and returns its response; for a stream, the head of the response.
     async fn ask(&self, request: &Request, accept: Option<&str>) -> Result<Awaited, FailureKind> {
         let fetch = self.fetch.as_ref();
         let Request { url, authorization, sync_token, content_type, body } = request;
         let (authorization, token) = (authorization.as_deref(), sync_token.as_deref());
         let mut answer = Awaited::new(&|wake| {
-            let most = BODY_MAX;
-            web::send(fetch, url, authorization, content_type, token, accept, body, most, wake)
+            web::send(fetch, url, authorization, content_type, token, accept, body, wake)
         });
         Pin::new(&mut answer).await;
         failed(answer.result())?;
@@ -117,7 +117,7 @@ fn retry_after(answer: &Awaited) -> Option<Duration> {
 fn failed(pending: &Pending) -> Result<(), FailureKind> {
     match pending.failure() {
         None => Ok(()),
-        Some(number) => Err(failure(number)),
+        Some(number) => Err(HostFetch::failure(number)),
     }
 }
 
@@ -130,9 +130,8 @@ pub struct FetchStream {
 impl ByteStream for FetchStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
         let Self { answer, part } = self;
-        let next = part.get_or_insert_with(|| {
-            Awaited::new(&|wake| web::read(answer.result(), BODY_MAX, wake))
-        });
+        let next =
+            part.get_or_insert_with(|| Awaited::new(&|wake| web::read(answer.result(), wake)));
         ready!(Pin::new(&mut *next).poll(cx));
         let read = failed(next.result()).map(|()| next.result().bytes()).transpose();
         *part = None;

@@ -14,7 +14,7 @@ use super::support::gateway;
 
 fn client(refusals: u32) -> Client<HostFetch, JsHost> {
     let address = Gateway::upstash("https://gateway.example", "a-token").unwrap();
-    Client::new(address, HostFetch::new(Some(gateway(refusals))), JsHost)
+    Client::connect_with(address, HostFetch::new(Some(gateway(refusals))))
 }
 
 #[wasm_bindgen_test]

@@ -11,8 +11,8 @@ import { moduleOf } from "./encode.mjs";
 
 /** The changes to the glue. */
 const CHANGES = [
-  // No function of the module is called after one of them has thrown.
-  ["wasm = instance.exports;", "wasm = guarded(instance.exports);"],
+  // After the module has failed, an object that is collected need not be freed.
+  ["ptr => wasm.__wbg_handle_free(ptr, 1)", "ptr => { try { wasm.__wbg_handle_free(ptr, 1); } catch {} }"],
   // Created at first use: an import never fails in a test environment that has none of these.
   [
     "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
@@ -35,15 +35,13 @@ const cachedTextEncoder = {
 ];
 
 /**
- * Makes the glue import the package's own scripts: it imports copies from its own folders.
- * `errors.js` must be the package's, since a copy would define other classes; `adopt` receives the
- * path of each other script, which is put beside the glue.
+ * Makes the glue import the package's own scripts: it imports copies from its own folders. `adopt`
+ * receives the path of each script, which is put beside the glue.
  */
 export function finishGlue(glue, adopt) {
   const lines = glue.replace(/\n$/, "").split("\n").map((line) => {
     const [, path] = /^import .*?["'](.+?)["']/.exec(line) ?? [];
     if (!path) return line;
-    if (path.endsWith("/pkg/errors.js")) return line.replaceAll(path, "../errors.js");
     adopt(path);
     return line.replaceAll(path, `./${basename(path)}`);
   });
@@ -52,7 +50,7 @@ export function finishGlue(glue, adopt) {
     if (!text.includes(from)) throw new Error(`the glue of this wasm-bindgen has no \`${from}\``);
     text = text.replaceAll(from, () => to);
   }
-  return `import { guarded } from '../errors.js';\n${text}`;
+  return text;
 }
 
 /**

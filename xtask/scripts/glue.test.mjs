@@ -30,5 +30,5 @@ test("hashes in names become numbers of the same length", () => {
 });
 
 test("glue without a text that has to change is an error", () => {
-  assert.throws(() => finishGlue("wasm = instance.exports;\n", () => {}), /has no `let cachedTextDecoder/);
+  assert.throws(() => finishGlue("wasm = instance.exports;\n", () => {}), /has no `/);
 });

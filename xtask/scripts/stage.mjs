@@ -13,7 +13,7 @@ const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
 /** The entries that `require` also finds. */
 const COMMON_JS = ["index", "slim"];
 /** The scripts that the entries share, which are joined to `edgelatch.js`. */
-const SHARED = ["api.js", "decode.js", "errors.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
+const SHARED = ["api.js", "decode.js", "driver.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
 /** The scripts that stay separate files. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /** The declarations that have a copy for `require`. */

@@ -70,7 +70,7 @@ impl Engine {
         match step {
             Step::Send(request) => {
                 let Some(call) = self.calls.get_mut(key) else { return };
-                let endpoint = self.endpoints.get_mut(call.endpoint.0 as usize);
+                let endpoint = self.endpoints.get_mut(call.endpoint);
                 call.shares = endpoint.is_some_and(|endpoint| {
                     call.exchange.may_share(&endpoint.gateway) && endpoint.capabilities.shares()
                 });
@@ -85,7 +85,7 @@ impl Engine {
 
     fn end_call(&mut self, key: Key, answer: Answer, now: Instant) {
         let Some(call) = self.calls.remove(key) else { return };
-        let Some(endpoint) = self.endpoints.get_mut(call.endpoint.0 as usize) else { return };
+        let Some(endpoint) = self.endpoints.get_mut(call.endpoint) else { return };
         endpoint.may_be_gateway |=
             !matches!(answer, Answer::Failed(FailureKind::NotSent | FailureKind::WebPage { .. }));
         if let Answer::Reply(reply) = &answer {
@@ -111,7 +111,7 @@ impl Engine {
         cx: &Context<'_>,
     ) {
         let Some(call) = self.calls.get_mut(key) else { return };
-        let Some(endpoint) = self.endpoints.get_mut(call.endpoint.0 as usize) else { return };
+        let Some(endpoint) = self.endpoints.get_mut(call.endpoint) else { return };
         let Endpoint { gateway, capabilities, .. } = endpoint;
         let step = call.exchange.answered(gateway, result, capabilities);
         self.step_call(key, step, cx.now);
@@ -121,7 +121,7 @@ impl Engine {
     pub(super) fn drop_call(&mut self, key: Key) {
         let Some(call) = self.calls.remove(key) else { return };
         self.unsent.retain(|(_, other)| *other != key);
-        let endpoint = self.endpoints.get_mut(call.endpoint.0 as usize);
+        let endpoint = self.endpoints.get_mut(call.endpoint);
         let Some(endpoint) = endpoint.filter(|_| call.was_sent) else { return };
         // It may have been executed.
         endpoint.may_be_gateway = true;

@@ -1,5 +1,9 @@
 //! A gateway, and what was learned from its replies.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::EndpointId;
 use super::contention::Contention;
 use super::health::Health;
 use super::rollback::RollbackDetector;
@@ -7,6 +11,41 @@ use crate::protocol::calls::Target;
 use crate::protocol::gateway::{Gateway, GatewayCapabilities};
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
+
+/// The gateways by their index, which is used again after a gateway was removed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Endpoints(Vec<Option<Box<Endpoint>>>);
+
+impl Endpoints {
+    pub(super) fn insert(&mut self, endpoint: Endpoint) -> EndpointId {
+        let free = self.0.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.0.push(None);
+            self.0.len() - 1
+        });
+        if let Some(slot) = self.0.get_mut(free) {
+            *slot = Some(Box::new(endpoint));
+        }
+        EndpointId(u32::try_from(free).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn remove(&mut self, EndpointId(index): EndpointId) {
+        if let Some(slot) = self.0.get_mut(index as usize) {
+            *slot = None;
+        }
+    }
+
+    pub(super) fn get(&self, EndpointId(index): EndpointId) -> Option<&Endpoint> {
+        self.0.get(index as usize)?.as_deref()
+    }
+
+    pub(super) fn get_mut(&mut self, EndpointId(index): EndpointId) -> Option<&mut Endpoint> {
+        self.0.get_mut(index as usize)?.as_deref_mut()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Endpoint> {
+        self.0.iter().filter_map(Option::as_deref)
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {

@@ -15,7 +15,7 @@ impl Engine {
         let schedule = self.hold(id).map(|hold| hold.schedule);
         let Some(schedule) = schedule else {
             let op = self.insert(scope, Task::Watch(id), cx);
-            self.finish(op, Outcome::Ended(LeaseEnd::Lost(LossReason::Gone)));
+            self.finish(op, Outcome::Ended(id, LeaseEnd::Lost(LossReason::Gone)));
             return op;
         };
         let op = self.insert(scope, Task::Keep { hold: id, schedule }, cx);
@@ -40,7 +40,7 @@ impl Engine {
             let entropy = if schedule.renews { cx.draw() } else { None };
             let renews = entropy.is_some();
             let entropy = entropy.unwrap_or(Entropy::new([0; 32]));
-            let Some(endpoint) = self.endpoints.get(part.endpoint.0 as usize) else { continue };
+            let Some(endpoint) = self.endpoints.get(part.endpoint) else { continue };
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
             let lease = part.grant.lease.renewed_for(schedule.lease);
             let (target, grant) = (part.target.clone(), Grant { lease, ..part.grant.clone() });
@@ -91,7 +91,7 @@ impl Engine {
     fn kept(&mut self, op: OpId, id: HoldId, end: Option<LeaseEnd>, cx: &mut Context<'_>) {
         self.stop_observing(id, op);
         let end = end.unwrap_or(LeaseEnd::Lost(LossReason::Gone));
-        self.finish_or_discard(op, Outcome::Ended(end), cx);
+        self.finish_or_discard(op, Outcome::Ended(id, end), cx);
     }
 
     /// Ends when a hold is lost, at its expiry at the latest; never after a release.

@@ -23,7 +23,9 @@ mod failures;
 mod health;
 mod hold;
 mod holds;
+mod ids;
 mod keep;
+mod objects;
 mod operation;
 mod owner;
 mod parts;
@@ -40,6 +42,7 @@ mod table;
 mod waiters;
 
 pub use hold::{LeaseEnd, Situation};
+pub use ids::{EndpointId, HoldId, OpId, OwnerHandle, ScopeId, StreamId, TransmitId};
 pub use operation::Outcome;
 pub use owner::{OwnerKey, Side};
 pub use plan::{HoldTime, Share, Terms};
@@ -56,50 +59,13 @@ use crate::protocol::gateway::{Gateway, Request, Response};
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use calls::Call;
-use endpoint::Endpoint;
+use endpoint::{Endpoint, Endpoints};
 use hold::Hold;
 use operation::Operation;
 use owner::Owner;
 use requests::SentRequest;
 use subscription::Subscription;
 use table::Table;
-
-/// Identifies an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OpId(Key);
-
-/// Identifies a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct HoldId(Key);
-
-/// Identifies an owner, whose acquisitions are re-entrant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OwnerHandle(Key);
-
-/// Identifies a request under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TransmitId(Key);
-
-/// Identifies a stream that is open or being opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StreamId {
-    subscription: Key,
-    /// The number of streams that the subscription has opened before.
-    number: u32,
-}
-
-/// The index of a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EndpointId(pub u32);
-
-/// Identifies the operations that may share I/O.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ScopeId(u32);
-
-impl ScopeId {
-    /// The scope of a whole program.
-    pub const SHARED: Self = Self(0);
-}
 
 /// The time, and a source of entropy.
 pub struct Context<'a> {
@@ -196,7 +162,7 @@ pub enum NotificationMode {
 /// The client.
 #[derive(Clone, Debug, Default)]
 pub struct Engine {
-    endpoints: Vec<Endpoint>,
+    endpoints: Endpoints,
     ops: Table<Operation>,
     calls: Table<Call>,
     requests: Table<SentRequest>,
@@ -225,8 +191,12 @@ impl Engine {
 
     /// Adds a gateway. At most `streams_max` streams are open to it at a time.
     pub fn add_endpoint(&mut self, gateway: Gateway, streams_max: usize) -> EndpointId {
-        self.endpoints.push(Endpoint::new(gateway, streams_max));
-        EndpointId(u32::try_from(self.endpoints.len() - 1).unwrap_or(u32::MAX))
+        self.endpoints.insert(Endpoint::new(gateway, streams_max))
+    }
+
+    /// Removes a gateway that no operation and no hold uses. Its index may be used again.
+    pub fn remove_endpoint(&mut self, id: EndpointId) {
+        self.endpoints.remove(id);
     }
 
     /// The gateways, by their index.
@@ -274,9 +244,8 @@ impl Engine {
         let ops = self.ops.iter().filter(|(_, op)| op.scope == scope);
         let ops = ops.filter_map(|(_, op)| op.deadline.map(|(until, _)| until));
         let streams = self.subscriptions.iter().filter(|(_, one)| one.scope == scope);
-        let streams = streams.filter_map(|(_, one)| {
-            one.deadline(&self.endpoints.get(one.endpoint.0 as usize)?.health)
-        });
+        let streams =
+            streams.filter_map(|(_, one)| one.deadline(&self.endpoints.get(one.endpoint)?.health));
         ops.chain(streams).reduce(Instant::sooner)
     }
 
@@ -340,11 +309,11 @@ impl Engine {
     }
 
     fn endpoint(&self, id: EndpointId) -> Option<&Endpoint> {
-        self.endpoints.get(id.0 as usize)
+        self.endpoints.get(id)
     }
 
     fn endpoint_mut(&mut self, id: EndpointId) -> Option<&mut Endpoint> {
-        self.endpoints.get_mut(id.0 as usize)
+        self.endpoints.get_mut(id)
     }
 
     /// Records that a scope has something to send, or another deadline.

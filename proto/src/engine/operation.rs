@@ -32,7 +32,7 @@ pub enum Outcome {
     /// Of a release.
     Released(Result<Released, ReleaseError>),
     /// Of the renewals of a hold until its end.
-    Ended(LeaseEnd),
+    Ended(HoldId, LeaseEnd),
     /// Of the watch over a hold.
     Lost(LossReason),
 }

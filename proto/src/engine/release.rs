@@ -60,7 +60,7 @@ impl Engine {
                 let (reader, quorum) = (hold.reader(), hold.quorum);
                 let parts = hold.parts.clone();
                 let releases = parts.iter().filter_map(|part| {
-                    let endpoint = self.endpoints.get(part.endpoint.0 as usize)?;
+                    let endpoint = self.endpoints.get(part.endpoint)?;
                     let target = match reader {
                         Some(reader) => part.target.clone().with_nested_read(reader),
                         None => part.target.clone(),

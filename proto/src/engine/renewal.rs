@@ -58,7 +58,7 @@ impl Engine {
         for part in hold.parts.iter_mut().filter(|part| part.counts) {
             let lease = schedule.limited(lease.unwrap_or_else(|| part.grant.lease.time()));
             let entropy = cx.draw().ok_or(RequestError::NoEntropy)?;
-            let Some(endpoint) = self.endpoints.get(part.endpoint.0 as usize) else { continue };
+            let Some(endpoint) = self.endpoints.get(part.endpoint) else { continue };
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
             let (target, grant) = (&part.target, &part.grant);
             let renewal = Renew::new(target, grant, lease, attempt, entropy, clock, cx.now);

@@ -141,7 +141,7 @@ impl Engine {
             return Some(key);
         }
         let count = of_endpoint().count();
-        let endpoint = self.endpoints.get_mut(to.0 as usize)?;
+        let endpoint = self.endpoints.get_mut(to)?;
         if count >= endpoint.streams_max {
             return None;
         }
@@ -190,7 +190,7 @@ impl Engine {
     /// Passes the events of waiters to their operations.
     pub(super) fn notify(&mut self, key: Key, cx: &mut Context<'_>) {
         while let Some(subscription) = self.subscriptions.get_mut(key) {
-            let endpoint = self.endpoints.get_mut(subscription.endpoint.0 as usize);
+            let endpoint = self.endpoints.get_mut(subscription.endpoint);
             let contention =
                 endpoint.and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
             let within = contention.map_or(Duration::ZERO, |contention| contention.within());
@@ -213,7 +213,7 @@ impl Engine {
     /// Opens the stream of a subscription, if it is closed and may be opened.
     fn open_stream(&mut self, key: Key, cx: &mut Context<'_>) {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
-        let Some(endpoint) = self.endpoints.get_mut(subscription.endpoint.0 as usize) else {
+        let Some(endpoint) = self.endpoints.get_mut(subscription.endpoint) else {
             return;
         };
         let is_closed = matches!(subscription.stream, Stream::Closed);
@@ -334,7 +334,7 @@ impl Engine {
         let silent = now.max_elapsed(mem::replace(&mut open.received_at, now));
         let mut contention = self
             .endpoints
-            .get_mut(endpoint.0 as usize)
+            .get_mut(endpoint)
             .and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
         let (mut rest, mut has_event, mut is_confirmed) = (bytes, false, false);
         while let Some((event, after)) = open.frames.next(rest) {

@@ -11,6 +11,22 @@ pub struct Key {
     generation: NonZeroU32,
 }
 
+/// The number of times that an index is used. With it, the number of a key is below 2^53, so that
+/// JavaScript represents it exactly.
+const GENERATIONS: u32 = 1 << 21;
+
+impl Key {
+    pub(super) const fn number(self) -> u64 {
+        (self.generation.get() as u64) << 32 | self.index as u64
+    }
+
+    pub(super) fn from_number(number: u64) -> Option<Self> {
+        let generation = NonZeroU32::new(u32::try_from(number >> 32).ok()?)?;
+        let index = u32::try_from(number & u64::from(u32::MAX)).ok()?;
+        Some(Self { index, generation })
+    }
+}
+
 /// Entries by key. A key of a removed entry finds nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Table<T> {
@@ -61,7 +77,7 @@ impl<T> Table<T> {
         }
         let entry = slot.entry.take()?;
         // An index whose generations are used up is not used again.
-        if let Some(next) = slot.generation.checked_add(1) {
+        if let Some(next) = slot.generation.checked_add(1).filter(|next| next.get() < GENERATIONS) {
             slot.generation = next;
             self.free.push(key.index);
         }

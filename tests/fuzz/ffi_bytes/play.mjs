@@ -4,9 +4,10 @@
  */
 
 import { passes, settled } from "./clock.mjs";
+import { Share, call } from "../../../pkg/driver.js";
 import { EdgelatchError, InvalidOptionError, connect } from "../../../pkg/index.js";
 import { errorOf } from "../../../pkg/errors.js";
-import { Handle, connect as open } from "../../../pkg/wasm/edgelatch.js";
+import * as methods from "../../../pkg/methods.js";
 import { Gateway, good } from "./gateway.mjs";
 
 const TOKEN = "s3cret-t0ken";
@@ -50,33 +51,46 @@ export async function play(choices) {
 }
 
 /**
- * Calls the functions of the WebAssembly module, also with arguments that options.js would reject.
+ * Calls the functions of the WebAssembly module, by its driver, also with arguments that options.js
+ * would reject.
  */
 async function behind(context) {
   const { choices, gateway } = context;
-  const numbers = (most) => Float64Array.from({ length: choices.byte() % (most + 1) }, () => choices.number());
-  const things = [attempt(context, "open", () => open(URL_, TOKEN, new Float64Array(6).fill(NaN), gateway.fetch))];
-  attempt(context, "open any", () => open(choices.text(), choices.text(), numbers(7), gateway.fetch));
+  const numbers = (most) => Array.from({ length: choices.byte() % (most + 1) }, () => choices.number());
+  const handles = [attempt(context, "open", () => methods.connect(URL_, TOKEN, new Float64Array(7).fill(NaN), gateway.fetch))];
+  const shares = [];
+  attempt(context, "open any", () => methods.connect(choices.text(), choices.text(), numbers(7), gateway.fetch));
   while (choices.left > 0) {
-    const [of, other] = [choices.one(things), choices.one(things)];
+    const [of, other] = [choices.one(handles), choices.one(handles)];
+    const hold = shares.length > 0 && choices.byte() % 2 ? choices.one(shares).hold : undefined;
     const what = choices.byte() % 30;
-    const kind = choices.byte() % 4;
-    if (kind === 0) attempt(context, `get ${what}`, () => of.get(what, choices.text()));
+    const kind = choices.byte() % 5;
+    if (kind === 0) read(context, of, hold);
     if (kind === 1) {
-      const made = attempt(context, `create ${what}`, () => of.create(what, other, choices.text(), numbers(6), choices.bytes(60)));
-      if (made) things.push(made);
+      const made = attempt(context, `create ${what}`, () => methods.create(of, what, other, choices.text(), numbers(6), choices.bytes(60)));
+      if (made) handles.push(made);
     }
     if (kind > 1) {
       const texts = Array.from({ length: choices.byte() % 4 }, () => choices.text());
-      const asked = new Promise((resolve, reject) => {
-        attempt(context, "call", () => of.call(what, other, numbers(6), texts, context.off.signal, { resolve, reject }));
-      });
-      const answer = await outcome(asked, context, `call ${what}`);
-      if (answer instanceof Handle) {
+      const args = { numbers: numbers(6), texts, signal: context.off.signal, hold };
+      const isWrite = kind === 2 && hold;
+      const asked = isWrite ? methods.write(of, what, choices.byte() % 30, args) : call(of, what, args);
+      const answer = await outcome(asked, context, `${isWrite ? "write" : "call"} ${what}`);
+      if (answer instanceof Share) {
         ok(gateway.hasGranted, "the gateway has granted no lease");
-        things.push(answer);
+        shares.push(answer);
       }
     }
+  }
+}
+
+/** Reads what needs no request. */
+function read(context, of, hold) {
+  attempt(context, "name", () => methods.nameOf(of));
+  if (!hold) return;
+  attempt(context, "permit ids", () => hold.permitIds());
+  for (const property of ["token", "holdCount", "remaining", "tokenOf"]) {
+    attempt(context, property, () => hold.get(property, context.choices.text()));
   }
 }
 

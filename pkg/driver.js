@@ -1,0 +1,364 @@
+// The driver of the engine: sends what it requests, passes on what has arrived, and settles the
+// promises of calls. It has no rule of a lock. Every call of the engine is synchronous and returns
+// records (src/js/records.rs).
+import { BrokenError, InvalidOptionError, LeaseLostError, errorOf, fail, failureOf, snapshot } from "./errors.js";
+import { Engine, initSync } from "./wasm/edgelatch.js";
+import { isWorker, onAbort, read, send, sleep, unrefTimers } from "./wasm/web.js";
+
+/** The kinds of records. src/js/numbers.rs reads their numbers from this list. */
+const RECORDS = [
+  "done", "failed", "aborted", "lease", "hold", "ended", "endpoint", "scope", "send", "abort", "open", "close", "timeout",
+];
+const [DONE, FAILED, ABORTED, LEASE, HOLD, ENDED, ENDPOINT, SCOPE, SEND, ABORT, OPEN, CLOSE, TIMEOUT] = RECORDS.keys();
+/** The numbers that describe a hold. src/js/numbers.rs reads their places. */
+const PROPERTIES = ["token", "holdCount", "remaining", "tokenOf"];
+
+/**
+ * The longest timer. Timers do not run while the machine is suspended; after it has resumed, an
+ * expired lease is detected within this time.
+ */
+const TIMER_MAX_MS = 5_000;
+
+export let engine;
+/** The error of the module, once it has failed; no function of it is called after that. */
+let broken;
+let lastCall = 0;
+/** The calls that have not ended, by their numbers. */
+const calls = new Map();
+/** The holds with a lease, by their numbers. */
+const holds = new Map();
+/** The scopes that have something to do, by their numbers. */
+const scopes = new Map();
+/** The caller's own fetch functions, by the numbers of the gateways. */
+export const fetches = new Map();
+/** The functions that wake those who wait for an event of a client. */
+export const clientWatchers = new Set();
+
+/** Starts the module, compiled or as bytes, and its engine. */
+export function startEngine(module) {
+  initSync({ module });
+  engine = new Engine();
+  // The renewal of a lease keeps no program running; `trackPending` keeps it running while calls
+  // are pending.
+  unrefTimers();
+}
+
+/**
+ * Uses the engine. Its memory may be half changed after an exception, so that it is used no more
+ * after that; an invalid option is no such exception.
+ */
+export function use(work) {
+  if (broken) throw broken;
+  try {
+    return work();
+  } catch (thrown) {
+    if (typeof thrown !== "string") throw stop(thrown);
+    const [option, accepted] = thrown.split("\n");
+    throw fail(InvalidOptionError, `\`${option}\` is not acceptable: expected ${accepted}`, option, accepted);
+  }
+}
+
+/** Stops the use of the module: every pending call and every signal gets the error. */
+function stop(cause) {
+  broken ??= new BrokenError("the package had an internal error and stopped; its holds end with their leases", cause);
+  for (const { reject } of calls.values()) reject(broken);
+  for (const hold of holds.values()) {
+    hold.abort(() => broken);
+    hold.changed();
+  }
+  wakeAll(clientWatchers);
+  return broken;
+}
+
+function wakeAll(watchers) {
+  for (const wake of watchers) wake();
+  watchers.clear();
+}
+
+/** Waits for a change that wakes these watchers. */
+export const change = (watchers) => new Promise((resolve) => watchers.add(resolve));
+
+/** A hold, which its leases share. */
+class Hold {
+  leases = 0;
+  hasEnded = false;
+  watchers = new Set();
+  /** The signals of its leases, each with its controller and the object that its error names. */
+  #signals = [];
+  #failure;
+
+  /** `of` is the lock, which is used as long as the hold. */
+  constructor(number, of) {
+    this.number = number;
+    this.of = of;
+  }
+
+  /** Creates a signal, which is aborted when the hold is lost. */
+  signal(subject) {
+    const controller = new AbortController();
+    this.#signals.push({ controller, subject });
+    if (broken) this.abort(() => broken);
+    else if (this.#failure) this.#lose();
+    return controller.signal;
+  }
+
+  end(reason, message) {
+    this.hasEnded = true;
+    if (reason !== null) {
+      this.#failure = fail(LeaseLostError, message, reason);
+      this.#lose();
+    }
+    this.changed();
+    this.forget();
+  }
+
+  #lose() {
+    this.abort((subject) => errorOf(this.#failure, subject));
+  }
+
+  abort(errorFor) {
+    for (const { controller, subject } of this.#signals.splice(0)) {
+      // In some runtimes `abort` throws the exception of a listener.
+      try {
+        controller.abort(errorFor(subject));
+      } catch {}
+    }
+  }
+
+  changed() {
+    wakeAll(this.watchers);
+  }
+
+  forget() {
+    if (this.hasEnded && this.leases === 0) holds.delete(this.number);
+  }
+
+  /** Returns a number that describes the hold; NaN if there is none. */
+  get(property, name) {
+    const what = PROPERTIES.indexOf(property);
+    return use(() => engine.holdNumber(this.number, what, name, performance.now(), Date.now()));
+  }
+
+  permitIds() {
+    return use(() => engine.permitIds(this.number)).split(",").filter(Boolean);
+  }
+}
+
+/** Forgets the leases that were collected. Older Workers have no such registry. */
+const collected = globalThis.FinalizationRegistry && new FinalizationRegistry((share) => share.drop());
+
+/** The part of one lease in a hold. */
+export class Share {
+  isReleased = false;
+
+  constructor(hold, name) {
+    hold.leases += 1;
+    this.hold = hold;
+    this.name = name;
+  }
+
+  /** Forgets the part when `lease` is collected. */
+  belongsTo(lease) {
+    collected?.register(lease, this);
+  }
+
+  drop() {
+    const { hold, isReleased } = this;
+    hold.leases -= 1;
+    tell(() => engine.dropLease(hold.number, !isReleased, hold.leases === 0, performance.now(), Date.now()));
+    hold.forget();
+  }
+}
+
+/** Uses the engine for an event of the runtime, which has no caller that could get an error. */
+export function tell(work, scope) {
+  try {
+    use(() => handle(work(), scope));
+  } catch {}
+}
+
+/** Does what the records of a call say. Those of I/O belong to `scope`. */
+function handle(text, scope) {
+  if (text === undefined) return;
+  const [json, ...bodies] = text.split("\n");
+  for (const [kind, first, ...rest] of JSON.parse(json)) {
+    if (kind === SEND) scope.send(first, bodies.shift(), rest);
+    else if (kind === OPEN) scope.open(first, bodies.shift(), rest);
+    else if (kind === ABORT) scope.close(first);
+    else if (kind === CLOSE) scope.close(streamKey(first, rest[0]));
+    else if (kind === TIMEOUT) scope.setTimer(first, rest[0]);
+    else if (kind === SCOPE) scopes.get(first)?.wake();
+    else if (kind === HOLD) holds.get(first)?.changed();
+    else if (kind === ENDED) holds.get(first)?.end(...rest);
+    else if (kind === ENDPOINT) wakeAll(clientWatchers);
+    else settle(kind, first, rest);
+  }
+}
+
+function settle(kind, id, fields) {
+  const { resolve, reject, of, watch } = calls.get(id);
+  calls.delete(id);
+  watch?.cancel();
+  if (kind === FAILED) reject(failureOf(...fields));
+  else if (kind === ABORTED) reject(watch.reason);
+  else if (kind === DONE) resolve(Array.isArray(fields[0]) ? snapshot(...fields[0]) : fields[0]);
+  else if (kind === LEASE) {
+    const [number, name] = fields;
+    if (!holds.has(number)) holds.set(number, new Hold(number, of));
+    resolve(new Share(holds.get(number), name));
+  }
+}
+
+const streamKey = (subscription, number) => `${subscription}/${number}`;
+
+/**
+ * The calls that share I/O, and that I/O: all of a program, or in a Worker those of one turn of the
+ * event loop, since I/O belongs to the request that began it. All promises of a scope are created
+ * in its own request, and another request wakes it only by resolving one of them.
+ */
+class Scope {
+  #id;
+  #calls = [];
+  #io = new Map();
+  #timer;
+  #isWoken = false;
+  #isOver = false;
+  #resolve;
+
+  constructor(id) {
+    this.#id = id;
+    scopes.set(id, this);
+    this.#run();
+  }
+
+  /** Begins a call with the others of this turn. */
+  add(call) {
+    this.#calls.push(call);
+    this.wake();
+  }
+
+  /** Removes a call that has not begun; returns whether there was one. */
+  remove(call) {
+    const place = this.#calls.indexOf(call);
+    return place >= 0 && this.#calls.splice(place, 1).length > 0;
+  }
+
+  wake() {
+    this.#isWoken = true;
+    this.#resolve?.();
+  }
+
+  async #run() {
+    while (!this.#isOver && !broken) {
+      await new Promise((resolve) => {
+        this.#resolve = resolve;
+        if (this.#isWoken) resolve();
+      });
+      this.#isWoken = false;
+      this.#turn();
+    }
+    scopes.delete(this.#id);
+  }
+
+  #turn() {
+    if (isWorker && openScope === this) openScope = undefined;
+    const begun = this.#calls.splice(0);
+    for (const [place, { of, id, method, hold, numbers, texts }] of begun.entries()) {
+      const drains = place === begun.length - 1;
+      this.#tell((...now) => engine.call(of, id, method, hold, numbers, texts, drains, ...now));
+    }
+    if (begun.length === 0) this.#tell((...now) => engine.timeout(...now));
+  }
+
+  #tell(work) {
+    tell(() => work(this.#id, performance.now(), Date.now()), this);
+  }
+
+  send(id, body, [, to, url, authorization, type, token]) {
+    const request = this.#send(to, url, authorization, type, token, undefined, body, () => {
+      this.#io.delete(id);
+      const { failure, status = 0, token, retryAfter = NaN, bytes } = request;
+      this.#tell((...now) => engine.respond(id, status, failure, token, retryAfter, bytes, ...now));
+    });
+    this.#io.set(id, request);
+  }
+
+  open(subscription, body, [number, to, url, authorization, type, token]) {
+    const key = streamKey(subscription, number);
+    const report = ({ failure, bytes }, status, retryAfter = NaN) => {
+      const isOver = failure !== undefined || (status ?? bytes) === undefined;
+      if (isOver) this.#io.delete(key);
+      const [head, chunk] = isOver ? [] : [status, bytes];
+      this.#tell((...now) => engine.stream(subscription, number, head, retryAfter, chunk, ...now));
+      if (this.#io.has(key)) readNext();
+    };
+    let chunk;
+    const readNext = () => {
+      chunk = read(stream, () => report(chunk));
+    };
+    const stream = this.#send(to, url, authorization, type, token, "text/event-stream", body, () => report(stream, stream.status, stream.retryAfter));
+    const cancel = () => {
+      stream.cancel();
+      chunk?.cancel();
+    };
+    this.#io.set(key, { cancel });
+  }
+
+  #send(to, url, authorization, type, token, accept, body, wake) {
+    return send(fetches.get(to), url, authorization ?? undefined, type, token ?? undefined, accept, body, wake);
+  }
+
+  close(key) {
+    this.#io.get(key)?.cancel();
+    this.#io.delete(key);
+  }
+
+  /** Sets the timer; one that fires too early is harmless, and costs less than another. */
+  setTimer(left, isIdle) {
+    this.#isOver = isIdle && isWorker;
+    const wait = Math.min(left ?? Infinity, TIMER_MAX_MS);
+    const at = performance.now() + wait;
+    if (left !== null && this.#timer?.at <= at) return;
+    this.#timer?.sleep.cancel();
+    this.#timer = left === null ? undefined : { at, sleep: sleep(wait, () => this.#fire()) };
+    if (this.#isOver) this.wake();
+  }
+
+  #fire() {
+    this.#timer = undefined;
+    this.#tell((...now) => engine.timeout(...now));
+  }
+}
+
+/** The scope of a program, or in a Worker that of the calls of this turn of the event loop. */
+let openScope;
+
+function scope() {
+  openScope ??= new Scope(isWorker ? use(() => engine.newScope()) : 0);
+  return openScope;
+}
+
+/** Begins a call of an object, and returns a promise of its result: a `Share` for a lease. */
+export function call(of, method, { numbers = [], texts, signal, hold }) {
+  return new Promise((resolve, reject) => {
+    if (broken) throw broken;
+    lastCall = lastCall === 2 ** 32 - 1 ? 1 : lastCall + 1;
+    const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
+    const begun = { of, id: lastCall, method, hold: hold?.number ?? NaN, numbers: given, texts };
+    const pending = { resolve, reject, of };
+    const own = scope();
+    if (signal) {
+      const abort = () => {
+        if (!pending.watch.done) return;
+        if (!own.remove(begun)) return tell(() => engine.cancel(begun.id, performance.now(), Date.now()));
+        calls.delete(begun.id);
+        pending.watch.cancel();
+        reject(pending.watch.reason);
+      };
+      pending.watch = onAbort(signal, abort);
+      if (pending.watch.done) return reject(pending.watch.reason);
+    }
+    calls.set(begun.id, pending);
+    own.add(begun);
+  });
+}

@@ -1,0 +1,61 @@
+// The functions that the classes call beside `call` of driver.js, some of them several calls.
+import { call, change, clientWatchers, engine, fetches, tell, use } from "./driver.js";
+import { isProgram } from "./wasm/web.js";
+
+/**
+ * Writes to a guarded key. The writes of one hold to one key are executed one after the other, and
+ * each needs the clock of the guard's Redis, which bounds it.
+ */
+export async function write(of, method, newest, { hold, numbers = [], texts }) {
+  let number;
+  while ((number = use(() => engine.beginWrite(of, hold.number, texts[1]))) === undefined) await change(hold.watchers);
+  try {
+    if (!use(() => engine.knowsClock(of))) await call(of, newest, {});
+    return await call(of, method, { hold, numbers: [numbers[0], number], texts });
+  } finally {
+    tell(() => engine.endWrite(of, hold.number));
+  }
+}
+
+/** Adds the gateway that these settings describe, and returns its client. */
+export function connect(url, token, numbers, fetch) {
+  return use(() => {
+    const client = engine.connect(url, token, numbers);
+    fetches.set(engine.endpoint(client), fetch);
+    return client;
+  });
+}
+
+export const create = (...values) => use(() => engine.create(...values));
+
+export const nameOf = (of) => use(() => engine.name(of));
+
+/** Returns a function that waits for the next event of a hold or else of a client. */
+export function events(of, hold) {
+  const source = use(() => engine.events(of, hold?.number ?? NaN));
+  return async () => {
+    for (;;) {
+      const event = use(() => engine.nextEvent(source, performance.now(), Date.now()));
+      if (event !== undefined) return JSON.parse(event);
+      await change(hold?.watchers ?? clientWatchers);
+    }
+  };
+}
+
+/**
+ * The runtime's own timers: a test's fake timers would never fire and would keep no program
+ * running.
+ */
+const { clearInterval, setInterval } = globalThis;
+/**
+ * The number of pending calls and callbacks. While it is not 0, a program of Node, Deno or Bun
+ * keeps running.
+ */
+let pending = 0;
+let timer;
+
+export function trackPending(change) {
+  pending += change;
+  if (pending === 0) timer = clearInterval(timer);
+  else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
+}

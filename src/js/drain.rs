@@ -1,0 +1,163 @@
+//! Drains the engine after each call: outcomes, changes and I/O become records.
+
+use alloc::string::String;
+use core::time::Duration;
+
+use super::calls::Read;
+use super::error::{self, Failure};
+use super::numbers::record;
+use super::objects::Unused;
+use super::outcomes;
+use super::records::{Records, Value};
+use super::{Engine, entropy, instant};
+use edgelatch_proto::engine::{
+    Context, EndpointId, Event, LeaseEnd, OpId, Outcome, ScopeId, Transmit,
+};
+use edgelatch_proto::protocol::gateway::Request;
+use edgelatch_proto::time::millis;
+
+/// A deadline that is further away than this is reported as none. No wait lasts that long.
+const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A call of JavaScript.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) id: u32,
+    pub(super) scope: ScopeId,
+    pub(super) read: Read,
+}
+
+impl Engine {
+    /// Changes the engine; returns what has happened, and if it `drains`, also the I/O of a scope.
+    pub(super) fn with(
+        &mut self,
+        scope: ScopeId,
+        drains: bool,
+        monotonic: f64,
+        wall: f64,
+        change: impl FnOnce(&mut Self, &mut Context<'_>),
+    ) -> Option<String> {
+        let mut cx = Context { now: instant(monotonic, wall), entropy: &mut entropy };
+        change(self, &mut cx);
+        self.drain(scope, drains, &mut cx);
+        self.records.take()
+    }
+
+    fn drain(&mut self, scope: ScopeId, drains: bool, cx: &mut Context<'_>) {
+        while let Some(event) = self.engine.poll_event() {
+            match event {
+                Event::Finished(op) => self.finished(op, cx),
+                Event::Hold(hold) => self.records.add(record::HOLD, [hold.number().into()]),
+                Event::Endpoint(EndpointId(index)) => {
+                    self.records.add(record::ENDPOINT, [index.into()]);
+                }
+                Event::Scope(other) => {
+                    if !drains || other != scope {
+                        self.records.add(record::SCOPE, [other.number().into()]);
+                    }
+                }
+            }
+        }
+        self.remove_unused();
+        if !drains {
+            return;
+        }
+        while let Some(transmit) = self.engine.poll_transmit(scope) {
+            self.records.add_transmit(transmit);
+        }
+        let left = self.engine.poll_timeout(scope).map(|until| cx.now.until(until));
+        let left = left.filter(|left| *left <= NEVER).map(millis);
+        let is_idle = self.engine.is_idle(scope);
+        self.records.add(record::TIMEOUT, [Value::or_nothing(left), is_idle.into()]);
+    }
+
+    /// Reports the outcome of an operation. A hold that was acquired is kept from now on.
+    fn finished(&mut self, op: OpId, cx: &mut Context<'_>) {
+        let Some(outcome) = self.engine.take_outcome(op) else { return };
+        if let Outcome::Ended(hold, end) = outcome {
+            let reason = match end {
+                LeaseEnd::Released => None,
+                LeaseEnd::Lost(reason) => Some(error::loss(reason)),
+            };
+            let message = match end {
+                LeaseEnd::Released => None,
+                LeaseEnd::Lost(reason) => Some(reason.message()),
+            };
+            let fields =
+                [hold.number().into(), Value::or_nothing(reason), Value::or_nothing(message)];
+            return self.records.add(record::ENDED, fields);
+        }
+        let Ok(place) = self.calls.binary_search_by(|(other, _)| other.cmp(&op)) else { return };
+        let (_, Call { id, scope, read }) = self.calls.remove(place);
+        if let Outcome::Acquired(Ok(hold)) = outcome {
+            let name = self.engine.hold_name(hold).map(|name| name.as_str());
+            let fields = [id.into(), hold.number().into(), Value::or_nothing(name)];
+            self.records.add(record::LEASE, fields);
+            self.engine.keep(scope, hold, cx);
+            return;
+        }
+        match outcomes::result(&mut self.engine, read, outcome, cx) {
+            Ok(value) => self.records.add(record::DONE, [id.into(), value]),
+            Err(failure) => self.records.add_failure(id, failure),
+        }
+    }
+
+    /// Removes the entries of the engine that no object uses any more.
+    pub(super) fn remove_unused(&mut self) {
+        for unused in self.unused.take() {
+            match unused {
+                Unused::Endpoint(id) => self.engine.remove_endpoint(id),
+                Unused::Owner(id) => self.engine.forget_owner(id),
+            }
+        }
+    }
+}
+
+impl Records {
+    pub(super) fn add_failure(&mut self, call: u32, failure: Failure) {
+        match failure {
+            Failure::Aborted => self.add(record::ABORTED, [call.into()]),
+            Failure::Error { class, message, fields: [first, second] } => {
+                let fields = [call.into(), class.into(), message.into(), first, second];
+                self.add(record::FAILED, fields);
+            }
+        }
+    }
+
+    fn add_transmit(&mut self, transmit: Transmit) {
+        match transmit {
+            Transmit::Send { id, to, request } => {
+                self.add_request(record::SEND, (id.number(), 0), to, request);
+            }
+            Transmit::Open { id, to, request } => {
+                self.add_request(record::OPEN, id.numbers(), to, request);
+            }
+            Transmit::Abort { id } => self.add(record::ABORT, [id.number().into()]),
+            Transmit::Close { id } => {
+                let (subscription, number) = id.numbers();
+                self.add(record::CLOSE, [subscription.into(), number.into()]);
+            }
+        }
+    }
+
+    fn add_request(
+        &mut self,
+        kind: u32,
+        (id, number): (u64, u32),
+        EndpointId(to): EndpointId,
+        request: Request,
+    ) {
+        let Request { url, authorization, sync_token, content_type, body } = request;
+        let fields = [
+            id.into(),
+            number.into(),
+            to.into(),
+            url.into(),
+            Value::or_nothing(authorization),
+            content_type.into(),
+            Value::or_nothing(sync_token),
+        ];
+        self.add(kind, fields);
+        self.add_body(&body);
+    }
+}
