@@ -256,7 +256,7 @@ impl Engine {
         };
         let protects = match &name {
             Some(name) => self.engine.token_of(hold, name).map(|_| name.as_str()),
-            None => self.engine.hold_name(hold).map(|name| name.as_str()),
+            None => self.engine.hold_part(hold).map(|(_, target, _)| target.name().as_str()),
         };
         let protects = protects.ok_or_else(|| {
             thrown(InvalidOption::new("name", "the name of a lock that the lease holds"))
