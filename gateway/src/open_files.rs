@@ -8,9 +8,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::time::interval;
 use tracing::warn;
 
-/// Files beside those that the configuration limits: connections that are refused for lack of room,
-/// connections to Sentinels and to the nodes of a cluster that the URL names, and the program's own
-/// files.
+/// Files beside those that the configuration limits: connections beyond their limit until they are
+/// refused, connections to Sentinels and to the nodes of a cluster that the URL names, and the
+/// program's own files.
 const RESERVE: usize = 128;
 /// The interval between two checks of the number of Redis nodes.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
@@ -33,7 +33,7 @@ impl OpenFiles {
     /// clients' connections could then stop the gateway from accepting other ones.
     pub(crate) fn check(&mut self, config: &Config, nodes: usize) {
         let limit = self.limit;
-        if let Some(needed) = self.exceeds(needed(config, nodes)) {
+        if let Some(needed) = self.new_excess(needed(config, nodes)) {
             warn!(
                 "this process may have {limit} files open, and its limits need {needed}: raise the limit \
                  (ulimit -n, LimitNOFILE), or lower --connection-limit, --stream-limit or --wait-limit"
@@ -52,7 +52,7 @@ impl OpenFiles {
     }
 
     /// Returns `needed` if it is above the limit, and above every earlier need.
-    fn exceeds(&mut self, needed: u64) -> Option<u64> {
+    fn new_excess(&mut self, needed: u64) -> Option<u64> {
         let is_new = needed > self.limit && needed > self.warned;
         is_new.then(|| {
             self.warned = needed;
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_need_beyond_the_limit_is_logged_once_until_it_grows() {
-        let mut room = OpenFiles { limit: 350, warned: 0 };
+        let mut files = OpenFiles { limit: 350, warned: 0 };
         assert_eq!(
-            [343, 353, 353, 343, 383].map(|needed| room.exceeds(needed)),
+            [343, 353, 353, 343, 383].map(|needed| files.new_excess(needed)),
             [None, Some(353), None, None, Some(383)]
         );
     }

@@ -91,26 +91,26 @@ impl Policy {
         let first = rest.clone().next();
         // Redis itself spells a subcommand `CONFIG|GET`: the name is the part before `|`.
         let name = name.split(|byte| *byte == b'|').next().unwrap_or_default();
-        let is_named = |command: &str| is(name, command);
+        let is_named = |command: &str| is_word(name, command);
         if let Some(refused) = REFUSED.iter().find(|refused| is_named(refused)) {
             return Err(Refusal::Command(refused));
         }
         let is_restricted_call = |called: &&&str| {
             let (command, part) = called.split_once(' ').unwrap_or((called, ""));
-            is_named(command) && (part.is_empty() || first.is_some_and(|word| is(word, part)))
+            is_named(command) && (part.is_empty() || first.is_some_and(|word| is_word(word, part)))
         };
         if let Some(restricted) = self.restricted.iter().find(is_restricted_call) {
             return Err(Refusal::Command(restricted));
         }
-        if is_named("SCRIPT") && first.is_some_and(|word| is(word, "DEBUG")) {
+        if is_named("SCRIPT") && first.is_some_and(|word| is_word(word, "DEBUG")) {
             return Err(Refusal::ScriptDebug);
         }
-        if is_named("XREAD") && blocks(rest.clone()) {
+        if is_named("XREAD") && is_blocking(rest.clone()) {
             return Err(Refusal::Command("XREAD BLOCK"));
         }
         // The first three arguments, `GROUP`, group and consumer, are no options, and may be any
         // text.
-        if is_named("XREADGROUP") && blocks(rest.clone().skip(3)) {
+        if is_named("XREADGROUP") && is_blocking(rest.clone().skip(3)) {
             return Err(Refusal::Command("XREADGROUP BLOCK"));
         }
         let bound = if is_named("WAIT") {
@@ -128,13 +128,13 @@ impl Policy {
     }
 }
 
-fn is(argument: &[u8], word: &str) -> bool {
+fn is_word(argument: &[u8], word: &str) -> bool {
     argument.eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// Whether `BLOCK` is one of the options, which end at `STREAMS`.
-fn blocks<'a>(options: impl Iterator<Item = &'a [u8]>) -> bool {
-    options.take_while(|option| !is(option, "STREAMS")).any(|option| is(option, "BLOCK"))
+fn is_blocking<'a>(options: impl Iterator<Item = &'a [u8]>) -> bool {
+    options.take_while(|option| !is_word(option, "STREAMS")).any(|option| is_word(option, "BLOCK"))
 }
 
 fn is_bounded(milliseconds: &[u8], request_time: Duration) -> bool {

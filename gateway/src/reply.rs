@@ -11,7 +11,7 @@ use redis::{ServerError, Value, from_redis_value_ref};
 use crate::command::plain_length;
 use crate::failure::{ErrorBody, Failure};
 
-/// The room for what is around the string of a result, so that a long one is not moved for it.
+/// The capacity for the JSON around the string of a result, so that a long string is not moved.
 const MAX_FRAME_BYTES: usize = 16;
 
 /// The encoding of the result of a command.

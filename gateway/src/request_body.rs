@@ -23,8 +23,8 @@ const MAX_DISCARD_FACTOR: usize = 4;
 /// bytes that have arrived. The operating system commits a page when it is first written, so this
 /// bounds only the address space.
 const MAX_GROWTH: usize = 8;
-/// The room behind a body: the command that is made from it is a little longer, and can then have
-/// the same memory.
+/// Spare capacity after a body: the command that is made from it is a little longer, and can then
+/// use the same memory.
 const BODY_SLACK: usize = 64;
 
 /// A request whose body has been read.

@@ -47,7 +47,7 @@ async fn h1_a_call_with_many_keys_is_refused_by_their_number() {
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     for script in [&scripts::CANCEL, &scripts::SEMAPHORE_RENEW, &scripts::PERMITS_RENEW] {
         let command = run(script, &keys, &[REQUEST, "", "0", "P", "60000"]);
-        scene.refuses(&command, "only such calls").await;
+        scene.assert_refused(&command, "only such calls").await;
     }
 }
 
@@ -67,7 +67,9 @@ async fn h3_no_kind_of_object_reaches_the_names_of_another() {
     let token = (now() * 1_000_000).to_string();
     for name in ["app:doc", "seats:doc", "gate:doc", "permits:doc"] {
         for write in [&["del"][..], &["claim"], &["set", "x", "1000"]] {
-            scene.refuses(&guarding(name, &token, KEPT, write), "prefix for such objects").await;
+            scene
+                .assert_refused(&guarding(name, &token, KEPT, write), "prefix for such objects")
+                .await;
         }
     }
     for name in ["app:doc", "seats:doc", "permits:doc", "data:doc"] {
@@ -76,7 +78,7 @@ async fn h3_no_kind_of_object_reaches_the_names_of_another() {
         for operation in ["down", "delete"] {
             let args = ["60000", operation, "", &channel];
             let command = call(&scripts::LATCH_CHANGE, &[&record, name], &args);
-            scene.refuses(&command, "prefix for such objects").await;
+            scene.assert_refused(&command, "prefix for such objects").await;
         }
     }
     for name in ["app:doc", "gate:doc", "permits:doc", "data:doc"] {
@@ -84,12 +86,12 @@ async fn h3_no_kind_of_object_reaches_the_names_of_another() {
         let channel = format!("redisson_sc:{{{name}}}");
         let keys = [keys[0].as_str(), &keys[1], &keys[2], &channel];
         let command = call(&scripts::SEMAPHORE_CHANGE, &keys, &["60000", "set", "1", "1000"]);
-        scene.refuses(&command, "prefix for such objects").await;
+        scene.assert_refused(&command, "prefix for such objects").await;
     }
     for name in ["seats:doc", "gate:doc", "permits:doc", "data:doc"] {
         let keys = lock(name);
         let keys = keys.each_ref().map(String::as_str);
-        scene.refuses(&taking(&keys, "", "60000", &[]), "prefix for such objects").await;
+        scene.assert_refused(&taking(&keys, "", "60000", &[]), "prefix for such objects").await;
     }
 }
 
@@ -106,23 +108,25 @@ async fn h4_tokens_neither_fall_nor_run_ahead() {
     let (current, ahead) =
         ((now() * 1_000_000).to_string(), ((now() + 3599) * 1_000_000).to_string());
     for kept in ["1", "0", "86399999", "86400001"] {
-        scene.refuses(&raising(&current, kept), "only such calls").await;
+        scene.assert_refused(&raising(&current, kept), "only such calls").await;
         let args = [REQUEST, "", "90000", "P", OWNER, "1000", "0", kept];
-        scene.refuses(&run(&scripts::LOCK_ACQUIRE, &keys, &args), "only such calls").await;
+        scene.assert_refused(&run(&scripts::LOCK_ACQUIRE, &keys, &args), "only such calls").await;
     }
-    scene.refuses(&raising(&ahead, KEPT), "too far into the future").await;
+    scene.assert_refused(&raising(&ahead, KEPT), "too far into the future").await;
     for token in [ahead.as_str(), "9007199254740991"] {
         for kept in [KEPT, "60000"] {
             let command = guarding("data:a", token, kept, &["claim"]);
-            scene.refuses(&command, "too far into the future").await;
+            scene.assert_refused(&command, "too far into the future").await;
         }
     }
     // A fence that expires sooner than the library's would accept an older token.
     for kept in ["1", "59999"] {
-        scene.refuses(&guarding("data:a", &current, kept, &["claim"]), "only such calls").await;
+        scene
+            .assert_refused(&guarding("data:a", &current, kept, &["claim"]), "only such calls")
+            .await;
     }
     // A fence without an expiry is allowed only for a key in the token's `lasting`.
-    scene.refuses(&guarding("data:other", &current, "0", &["claim"]), "`lasting`").await;
+    scene.assert_refused(&guarding("data:other", &current, "0", &["claim"]), "`lasting`").await;
     let (status, body) =
         scene.client.command(&guarding("data:a", &current, "0", &["claim"]).to_string()).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[1,"#), "{body}");
@@ -136,7 +140,7 @@ async fn m1_nothing_beside_the_lease_excludes_clients_for_longer() {
     let keys = lock("app:g");
     let keys = keys.each_ref().map(String::as_str);
     let args = [OWNER, "1000", "0", KEPT, "60000", field];
-    scene.refuses(&call(&scripts::GROUP_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
+    scene.assert_refused(&call(&scripts::GROUP_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
     let id = "0f".repeat(16);
     let name = "permits:a";
     let keys = [
@@ -148,7 +152,7 @@ async fn m1_nothing_beside_the_lease_excludes_clients_for_longer() {
     ];
     let keys = keys.each_ref().map(String::as_str);
     let args = ["60000", "1000", "0", KEPT, "0", &id];
-    scene.refuses(&call(&scripts::PERMITS_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
+    scene.assert_refused(&call(&scripts::PERMITS_ACQUIRE, &keys, &args), "`peerSkewMs`").await;
     // With the token's `peerSkewMs` the call is allowed.
     let args = ["1000", "1000", "0", KEPT, "0", &id];
     let command = call(&scripts::PERMITS_ACQUIRE, &keys, &args).to_string();
@@ -170,7 +174,9 @@ async fn a_semaphore_is_not_filled_by_holds_of_no_permits() {
     ];
     let keys = keys.each_ref().map(String::as_str);
     let taking = |permits| [OWNER, "1000", "0", KEPT, permits];
-    scene.refuses(&call(&scripts::SEMAPHORE_ACQUIRE, &keys, &taking("0")), "only such calls").await;
+    scene
+        .assert_refused(&call(&scripts::SEMAPHORE_ACQUIRE, &keys, &taking("0")), "only such calls")
+        .await;
     let command = call(&scripts::SEMAPHORE_ACQUIRE, &keys, &taking("1")).to_string();
     let (status, body) = scene.client.command(&command).await;
     assert!(status == 200 && body.starts_with(r#"{"result":[0,"#), "{body}");
@@ -190,16 +196,16 @@ async fn m2_what_stays_for_ever_is_named_by_the_token() {
         (&["set", &large, "1000"], "too large"),
     ];
     for (write, reason) in writes {
-        scene.refuses(&guarding("data:other", &token, KEPT, write), reason).await;
+        scene.assert_refused(&guarding("data:other", &token, KEPT, write), reason).await;
     }
     let keys = lock("app:a");
     let keys = keys.each_ref().map(String::as_str);
-    scene.refuses(&taking(&keys, "", "60000", &["f"]), "`lasting`").await;
+    scene.assert_refused(&taking(&keys, "", "60000", &["f"]), "`lasting`").await;
     let name = "gate:other";
     let channel = format!("redisson_countdownlatch__channel__{{{name}}}");
     let args = ["60000", "set", "1", &channel];
     let command = call(&scripts::LATCH_CHANGE, &[&record(name), name], &args);
-    scene.refuses(&command, "`lasting`").await;
+    scene.assert_refused(&command, "`lasting`").await;
     // An object in the token's `lasting` may have no expiry.
     let keys = lock("app:fenced");
     let keys = keys.each_ref().map(String::as_str);
@@ -280,7 +286,7 @@ async fn every_right_is_needed_for_what_it_allows() {
     for (right, command) in calls {
         let others: Vec<Right> = Right::ALL.into_iter().filter(|other| *other != right).collect();
         let mut scene = Scene::with(&others).await;
-        scene.refuses(&command, &format!("lacks the right `{}`", right.name())).await;
+        scene.assert_refused(&command, &format!("lacks the right `{}`", right.name())).await;
         let scene = Scene::with(&[right]).await;
         let (status, body) = scene.client.command(&command.to_string()).await;
         assert_eq!(status, 200, "{}: {body}", right.name());
@@ -299,8 +305,8 @@ async fn a_token_of_earlier_versions_may_hold_locks_and_nothing_else() {
     assert_eq!(status, 200, "{body}");
     let freed = [&record("app:a"), "app:a", "redisson_lock__channel:{app:a}"];
     let command = call(&scripts::LOCK_FORCE_RELEASE, &freed, &["60000"]);
-    scene.refuses(&command, "right `force`").await;
+    scene.assert_refused(&command, "right `force`").await;
     let token = (now() * 1_000_000).to_string();
     let command = guarding("app:doc", &token, KEPT, &["claim"]);
-    scene.refuses(&command, "prefix for such objects").await;
+    scene.assert_refused(&command, "prefix for such objects").await;
 }

@@ -61,7 +61,7 @@ impl Scene {
     }
 
     /// Sends a command, and checks that a rule with this text refuses it.
-    pub(crate) async fn refuses(&mut self, command: &Value, reason: &str) {
+    pub(crate) async fn assert_refused(&mut self, command: &Value, reason: &str) {
         let before = self.keyspace().await;
         let (status, body) = self.client.command(&command.to_string()).await;
         assert_eq!(status, 403, "{command}: {body}");
@@ -119,7 +119,7 @@ async fn nothing_runs_but_the_library_s_scripts() {
         json!(["EVALSHA", scripts::LATCH_INSPECT.sha1(false).to_uppercase(), 1, "gate:a"]),
         json!(["EVALSHA"]),
     ] {
-        scene.refuses(&command, "nothing but edgelatch's own scripts").await;
+        scene.assert_refused(&command, "nothing but edgelatch's own scripts").await;
     }
 }
 
@@ -159,7 +159,7 @@ async fn a_call_is_made_as_the_library_makes_it_or_not_at_all() {
         run(&scripts::LATCH_INSPECT, &["gate:a", "theirs"], &[REQUEST, "", "0", "P"]),
         run(&scripts::LATCH_INSPECT, &["gate:a"], &[]),
     ] {
-        scene.refuses(&command, "only such calls").await;
+        scene.assert_refused(&command, "only such calls").await;
     }
 }
 
@@ -170,41 +170,49 @@ async fn names_leases_and_times_stay_within_the_token() {
     for name in ["theirs", "ap", "App:a", "xapp:a"] {
         let keys = of(name);
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        scene.refuses(&taking(&keys, "", "60000", &[]), "does not begin with").await;
+        scene.assert_refused(&taking(&keys, "", "60000", &[]), "does not begin with").await;
     }
     // One foreign name among several is enough for a refusal.
     let (one, two) = (of("app:a"), of("theirs"));
     let keys: Vec<&str> = one.iter().chain(&two[1..]).map(String::as_str).collect();
-    scene.refuses(&taking(&keys, "", "60000", &[]), "does not begin with").await;
+    scene.assert_refused(&taking(&keys, "", "60000", &[]), "does not begin with").await;
     for script in [&scripts::LATCH_INSPECT, &scripts::CANCEL] {
         let (key, args) = match script.name {
             "cancel" => (format!("el:{{theirs}}:{REQUEST}"), &[REQUEST, "", "0", "P", "60000"][..]),
             _ => ("seats".to_owned(), &[REQUEST, "", "0", "P"][..]),
         };
-        scene.refuses(&run(script, &[&key], args), "does not begin with").await;
+        scene.assert_refused(&run(script, &[&key], args), "does not begin with").await;
     }
     let guard = ["el:{theirs}:fence", "theirs"];
     let args = [REQUEST, "", "0", "P", "9", OWNER, "1", "0", "set", "mine", ""];
-    scene.refuses(&run(&scripts::GUARD_WRITE, &guard, &args), "does not begin with").await;
+    scene.assert_refused(&run(&scripts::GUARD_WRITE, &guard, &args), "does not begin with").await;
 
     let keys: Vec<&str> = one.iter().map(String::as_str).collect();
-    scene.refuses(&taking(&keys, "", "60001", &[]), "lease is longer").await;
+    scene.assert_refused(&taking(&keys, "", "60001", &[]), "lease is longer").await;
     let renewing = [REQUEST, "", "0", "P", OWNER, "86400000", "1"];
-    scene.refuses(&run(&scripts::LOCK_RENEW, &keys[..2], &renewing), "lease is longer").await;
+    scene
+        .assert_refused(&run(&scripts::LOCK_RENEW, &keys[..2], &renewing), "lease is longer")
+        .await;
     let holding = [&latch("seats:a"), "el:{seats:a}:held"];
     let endless = [REQUEST, "", "0", "P", "1", "", OWNER, "1"];
-    scene.refuses(&run(&scripts::SEMAPHORE_RENEW, &holding, &endless), "lease is longer").await;
+    scene
+        .assert_refused(&run(&scripts::SEMAPHORE_RENEW, &holding, &endless), "lease is longer")
+        .await;
 
     let now = now() * 1000;
     let later = (now + 800_000).to_string();
-    scene.refuses(&taking(&keys, &later, "60000", &[]), "too far into the future").await;
+    scene.assert_refused(&taking(&keys, &later, "60000", &[]), "too far into the future").await;
     let raising = [REQUEST, "", "0", "P", OWNER, "9007199254740991", "86400000"];
-    scene.refuses(&run(&scripts::LOCK_RAISE, &keys, &raising), "too far into the future").await;
+    scene
+        .assert_refused(&run(&scripts::LOCK_RAISE, &keys, &raising), "too far into the future")
+        .await;
 
     let record = format!("el:{{app:held}}:{REQUEST}");
     let held = [record.as_str(), "app:held", "redisson_lock__channel:{app:held}"];
     let forcing = [REQUEST, &(now + 60_000).to_string(), "0", "P", "60000"];
-    scene.refuses(&run(&scripts::LOCK_FORCE_RELEASE, &held, &forcing), "right `force`").await;
+    scene
+        .assert_refused(&run(&scripts::LOCK_FORCE_RELEASE, &held, &forcing), "right `force`")
+        .await;
 }
 
 #[tokio::test]

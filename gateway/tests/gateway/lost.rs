@@ -17,10 +17,10 @@ pub(crate) async fn peers() -> [(Peer, String); 3] {
     let one = Peer::start().await;
     let url = format!("redis://127.0.0.1:{}", one.port());
     let node = Peer::start().await;
-    node.leads(&[]);
+    node.serve_cluster(&[]);
     let cluster = format!("redis+cluster://127.0.0.1:{}", node.port());
     let (master, sentinel) = (Peer::start().await, Peer::start().await);
-    sentinel.names(&master);
+    sentinel.monitor(&master);
     let sentinels = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
     [(one, url), (node, cluster), (master, sentinels)]
 }
@@ -97,7 +97,7 @@ async fn a_connection_without_a_reply_to_the_gateway_s_own_query_is_replaced() {
 #[tokio::test]
 async fn a_command_that_is_lost_behind_a_redirection_is_not_sent_again_either() {
     let (first, second) = (Peer::start().await, Peer::start().await);
-    first.leads(&[&second]);
+    first.serve_cluster(&[&second]);
     let url = format!("redis+cluster://127.0.0.1:{}", first.port());
     let gateway = gateway(url, |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
@@ -116,13 +116,13 @@ async fn after_a_failure_the_sentinels_are_queried_before_the_next_command() {
         let [former, next, sentinel] =
             [Peer::start().await, Peer::start().await, Peer::start().await];
         former.reply_to("SET", "-READONLY You can't write against a read only replica.");
-        sentinel.names(&former);
+        sentinel.monitor(&former);
         let url = format!("redis+sentinel://127.0.0.1:{}/main", sentinel.port());
         let gateway = gateway(url, |_| ()).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
         assert_eq!(client.command(r#"["PING"]"#).await.0, 200);
         assert_eq!(client.command(cause).await.0, status, "{cause}");
-        sentinel.names(&next);
+        sentinel.monitor(&next);
         assert_eq!(client.command(r#"["GET","k"]"#).await.0, 200, "{cause}");
         assert_eq!((former.seen("GET"), next.seen("GET")), (0, 1), "{cause}");
     }
@@ -131,12 +131,12 @@ async fn after_a_failure_the_sentinels_are_queried_before_the_next_command() {
 #[tokio::test]
 async fn after_a_failure_the_cluster_is_queried_before_the_next_command() {
     let (former, next) = (Peer::start().await, Peer::start().await);
-    former.leads(&[&next]);
+    former.serve_cluster(&[&next]);
     let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", former.port()), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     assert_eq!(client.command(r#"["PING"]"#).await.0, 200);
     assert_eq!(client.command(r#"["DROP","k"]"#).await.0, 502);
-    next.leads(&[&former]);
+    next.serve_cluster(&[&former]);
     assert_eq!(client.command(r#"["GET","k"]"#).await.0, 200);
     assert_eq!((former.seen("GET"), next.seen("GET")), (0, 1));
 }

@@ -63,7 +63,7 @@ impl Peer {
     }
 
     /// Makes this peer and `others` a cluster, in which this peer has all slots.
-    pub(crate) fn leads(&self, others: &[&Self]) {
+    pub(crate) fn serve_cluster(&self, others: &[&Self]) {
         let node = |peer: &Self| format!("*3\r\n$9\r\n127.0.0.1\r\n:{}\r\n$1\r\nx\r\n", peer.port);
         let nodes: String = others.iter().map(|peer| node(peer)).collect();
         let range = format!("*{}\r\n:0\r\n:16383\r\n{}{nodes}", 3 + others.len(), node(self));
@@ -73,7 +73,7 @@ impl Peer {
     }
 
     /// Makes this peer a Sentinel that names the other one as the master.
-    pub(crate) fn names(&self, master: &Self) {
+    pub(crate) fn monitor(&self, master: &Self) {
         master.reply_to("ROLE", "*3\r\n$6\r\nmaster\r\n:0\r\n*0");
         self.reply_to("ROLE", "*2\r\n$8\r\nsentinel\r\n*1\r\n$4\r\nmain");
         let port = master.port.to_string();

@@ -89,7 +89,7 @@ async fn a_node_that_has_given_its_slots_up_passes_everything_on() {
 /// them.
 async fn pair() -> (Peer, Peer, edgelatch_gateway::Gateway, TestClient) {
     let (first, second) = (Peer::start().await, Peer::start().await);
-    first.leads(&[&second]);
+    first.serve_cluster(&[&second]);
     let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", first.port()), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;

@@ -56,7 +56,7 @@ impl TestEnv for Single {
 }
 
 /// Waits until some calls have failed.
-async fn fails(load: &mut Load) {
+async fn wait_for_failures(load: &mut Load) {
     let calls = load.draw(FAILURES);
     load.wait_for_results(&FAILED, calls).await;
 }
@@ -67,7 +67,7 @@ async fn a_redis_that_is_killed_and_keeps_its_data_costs_nothing_but_time() {
         async || Single::new(PERSISTENT),
         async |env, load| {
             env.redis.kill();
-            fails(load).await;
+            wait_for_failures(load).await;
             env.redis.restart();
         },
     )
@@ -84,7 +84,7 @@ async fn a_redis_that_restarts_without_its_data_gives_newer_tokens_and_reports_t
             assert!(load.check_entries(&env.redis) > 0);
             let from = load.now();
             env.redis.kill();
-            fails(load).await;
+            wait_for_failures(load).await;
             env.redis.restart();
             load.record_data_loss(from);
             set_permits(&env.process, TAG).await;
@@ -101,7 +101,7 @@ async fn a_redis_that_hangs_and_goes_on_costs_nothing_but_time() {
         async || Single::new(VOLATILE),
         async |env, load| {
             env.redis.hang();
-            fails(load).await;
+            wait_for_failures(load).await;
             env.redis.go_on();
             for _ in 0..load.draw(MAX_SHORT_HANGS) {
                 load.wait_for_results(&["granted"], 1).await;
@@ -121,11 +121,11 @@ async fn a_gateway_that_is_killed_or_hangs_costs_nothing_but_time() {
         async || Single::new(VOLATILE),
         async |env, load| {
             env.process.kill();
-            fails(load).await;
+            wait_for_failures(load).await;
             env.process.restart();
             load.wait_for_grants(1).await;
             env.process.hang();
-            fails(load).await;
+            wait_for_failures(load).await;
             env.process.go_on();
             for _ in 0..load.draw(MAX_SHORT_HANGS) {
                 load.wait_for_results(&["granted"], 1).await;

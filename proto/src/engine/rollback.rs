@@ -100,7 +100,7 @@ mod tests {
         assert!(!rollback.observe(at(699_000), Some(at(700_000))));
         assert_eq!(rollback.last_rollback(0), None);
         assert!(rollback.observe(at(100_000), Some(at(699_000))));
-        assert!(!rollback.observe(at(100_005), Some(at(699_000))), "asked before that was known");
+        assert!(!rollback.observe(at(100_005), Some(at(699_000))), "sent before that was known");
         assert_eq!(rollback.last_rollback(0), Some((1, Duration::from_secs(599))));
         assert_eq!(rollback.last_rollback(1), None);
     }

@@ -224,13 +224,13 @@ impl Waiters {
     /// * of the other waiters the first, on behalf of them all. If it leaves, or is refused
     ///   permits, the next waiter that may be served retries.
     pub(super) fn on_subscribed(&mut self) {
-        let mut asked = false;
+        let mut one_retries = false;
         for waiter in &mut self.list {
             let is_new = !core::mem::replace(&mut waiter.is_subscribed, true);
             waiter.event = Some(match waiter.wakes {
                 WakePolicy::All => WaiterEvent::MustRetry,
                 WakePolicy::Permits(_) if is_new => WaiterEvent::MustRetry,
-                _ if !core::mem::replace(&mut asked, true) => WaiterEvent::RetryForAll,
+                _ if !core::mem::replace(&mut one_retries, true) => WaiterEvent::RetryForAll,
                 _ => WaiterEvent::Subscribed,
             });
         }
@@ -256,16 +256,16 @@ impl Waiters {
         // Either all waiters of a channel wait for permits or none does, so the first one's policy
         // decides how to parse a message.
         let wakes = self.list.first().map_or(WakePolicy::All, |waiter| waiter.wakes);
-        let taken = GrantNotice::read(message, wakes);
+        let grant = GrantNotice::read(message, wakes);
         // A retry that is about to be sent, or has no reply, counts as made before the grant.
-        let asked = self.list.iter().any(|waiter| waiter.retry == Retry::UnderWay);
-        match (contention, taken) {
-            (Some(contention), Some(taken)) => contention.on_grant(taken, asked, now),
+        let retried = self.list.iter().any(|waiter| waiter.retry == Retry::UnderWay);
+        match (contention, grant) {
+            (Some(contention), Some(grant)) => contention.on_grant(grant, retried, now),
             (Some(contention), None) => contention.on_release(now),
             // The channel is no longer remembered.
             (None, _) => {}
         }
-        if let Some(GrantNotice { lease, .. }) = taken {
+        if let Some(GrantNotice { lease, .. }) = grant {
             let others = self.list.iter_mut().filter(|waiter| waiter.wakes != WakePolicy::All);
             return others.for_each(|waiter| waiter.on_grant(lease));
         }

@@ -114,26 +114,26 @@ impl<'a> End<'a> {
 
     /// Checks each kind of object after its bound. Returns what still keeps other clients out.
     async fn is_over(&mut self) -> Result<(), String> {
-        self.everything_ends(true).await?;
+        self.check_expiry(true).await?;
         let Scope { max_lease, peer_skew, .. } = *self.scope;
         let bound = max_lease + 2 * peer_skew + SECOND;
         self.until(bound).await;
-        self.locks_are_free(&["lock", "write", "group"]).await?;
+        self.check_locks_are_free(&["lock", "write", "group"]).await?;
         self.all_locks_are_free_at_once().await?;
-        self.permits_are_free().await?;
+        self.check_permits_are_free().await?;
         self.until(bound.max(WANT_TTL)).await;
-        self.locks_are_free(&["read"]).await?;
+        self.check_locks_are_free(&["read"]).await?;
         self.until(bound.max(WAITER)).await;
-        self.locks_are_free(&["fair"]).await?;
+        self.check_locks_are_free(&["fair"]).await?;
         self.until(bound.max(AHEAD)).await;
         self.guards_and_latches_are_free().await?;
-        self.everything_ends(self.scope.has(Right::Manage)).await
+        self.check_expiry(self.scope.has(Right::Manage)).await
     }
 
     /// Checks that each key expires within a day, except for the objects that a backend created.
     /// The holds of such an object may last as long as it does: other clients evict those that have
     /// ended.
-    async fn everything_ends(&mut self, may_have_holds: bool) -> Result<(), String> {
+    async fn check_expiry(&mut self, may_have_holds: bool) -> Result<(), String> {
         let Snapshot { keys, now } = self.env.look().await;
         let latest = i64::try_from(now + MAX_TTL).unwrap();
         for (key, stored) in &keys {
@@ -167,7 +167,7 @@ impl<'a> End<'a> {
         self.scope.names(kind).into_iter().chain(held).collect()
     }
 
-    async fn locks_are_free(&self, kinds: &[&str]) -> Result<(), String> {
+    async fn check_locks_are_free(&self, kinds: &[&str]) -> Result<(), String> {
         for name in self.names(Lock) {
             for kind in kinds {
                 if !is_free(&self.lock(kind, &name)).await {
@@ -202,7 +202,7 @@ impl<'a> End<'a> {
 
     /// Checks the permits of all semaphores. With the right to manage, a token may change how many
     /// there are; then only the semaphores that it did not manage have all of them.
-    async fn permits_are_free(&self) -> Result<(), String> {
+    async fn check_permits_are_free(&self) -> Result<(), String> {
         let skew = PeerSkew::new(Duration::from_millis(self.scope.peer_skew)).unwrap();
         let managed = self.scope.has(Right::Manage);
         for kind in [Semaphore, Permits] {

@@ -17,8 +17,8 @@ local function text(key)
   local digits, rest = value:match('^(%d+)(.*)$')
   if digits and #digits == 16 then return earlier(digits, ms * 1000) .. rest end
   if key:sub(1, 3) == 'el:' and key:sub(-6) == ':watch' then
-    local since, told, more = value:match('^(%d+) (%d+)( .*)$')
-    return known(since) .. ' ' .. known(told) .. more
+    local since, published, more = value:match('^(%d+) (%d+)( .*)$')
+    return known(since) .. ' ' .. known(published) .. more
   end
   return value
 end

@@ -128,9 +128,9 @@ impl<'a> Round<'a> {
         for (sent, answer) in calls.iter().zip(&answers) {
             let result = &answer["result"];
             let token = result[1].as_str().and_then(|token| token.parse().ok());
-            let asks =
+            let is_query =
                 ["_inspect", "_newest", "_queue"].iter().any(|end| sent.script.ends_with(end));
-            if result[0] == 1 && !asks {
+            if result[0] == 1 && !is_query {
                 let mut origin = sent.origin.clone();
                 origin.values.token =
                     token.filter(|token| *token > self.since).unwrap_or(origin.values.token);

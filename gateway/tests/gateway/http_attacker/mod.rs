@@ -57,13 +57,13 @@ impl Target {
         fs::read_dir(format!("/proc/{}/fd", self.gateway.id())).unwrap().count()
     }
 
-    async fn asserts_healthy(&self) {
+    async fn assert_healthy(&self) {
         let pong = (200, r#"{"result":"PONG"}"#.to_owned());
         assert_eq!(self.client.command(r#"["PING"]"#).await, pong);
     }
 
     /// Fails if the gateway has executed a request inside of another one.
-    async fn asserts_none_smuggled(&self, connections: &[Vec<Message>]) {
+    async fn assert_none_smuggled(&self, connections: &[Vec<Message>]) {
         let (_, canary) = self.client.command(&format!(r#"["GET","{CANARY}"]"#)).await;
         let value = canary.trim_start_matches(r#"{"result":""#).trim_end_matches(r#""}"#);
         let texts = connections.iter().map(|messages| text(messages));
@@ -137,7 +137,7 @@ fn messages(rng: &mut Rng) -> Vec<Message> {
 async fn arbitrary_http_is_read_as_one_request_each_and_other_clients_are_served() {
     let redis = Redis::start().await;
     let target = Target::start(&redis).await;
-    target.asserts_healthy().await;
+    target.assert_healthy().await;
     let mut rng = Rng::with_seed(seed());
     let (mut sent, mut answered, mut well_formed) = (0, 0, 0);
     while sent < attacks(REQUESTS) {
@@ -150,8 +150,8 @@ async fn arbitrary_http_is_read_as_one_request_each_and_other_clients_are_served
         well_formed += all().filter(|message| message.is_well_formed).count() - ends;
         let exchanges = connections.iter().map(|messages| target.exchange(messages));
         answered += join_all(exchanges).await.iter().sum::<usize>();
-        target.asserts_healthy().await;
-        target.asserts_none_smuggled(&connections).await;
+        target.assert_healthy().await;
+        target.assert_none_smuggled(&connections).await;
     }
     println!("{sent} requests, {well_formed} of them well-formed, {answered} answers");
     assert!(answered > 100 && well_formed > 100, "{answered} {well_formed}");
@@ -162,7 +162,7 @@ async fn arbitrary_http_is_read_as_one_request_each_and_other_clients_are_served
 async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing() {
     let redis = Redis::start().await;
     let target = Target::start(&redis).await;
-    target.asserts_healthy().await;
+    target.assert_healthy().await;
     let mut rng = Rng::with_seed(seed());
     for _ in 0..5 {
         let mut open = Vec::new();
@@ -184,7 +184,7 @@ async fn streams_that_are_dropped_and_connections_that_say_nothing_leave_nothing
             }
             open.push(stream);
         }
-        target.asserts_healthy().await;
+        target.assert_healthy().await;
         drop(open);
     }
     assert_quiet(target, redis).await;
@@ -202,10 +202,10 @@ async fn assert_quiet(target: Target, redis: Redis) {
     })
     .await;
     let idle = Target::start(&redis).await;
-    idle.asserts_healthy().await;
+    idle.assert_healthy().await;
     let usual = idle.open_files() + 8;
     until(async || (target.open_files() <= usual).then_some(())).await;
-    target.asserts_healthy().await;
+    target.assert_healthy().await;
     assert!(target.gateway.is_running().await, "the gateway has ended");
     let log = target.gateway.kill().await;
     assert!(!log.contains("panicked") && !log.contains(TOKEN) && !log.contains(KEY), "{log}");

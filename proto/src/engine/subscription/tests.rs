@@ -82,15 +82,15 @@ impl Bench {
         }
     }
 
-    /// Opens the stream that was requested, and has this text arrive on it.
-    fn opens(&mut self, seconds: u64, text: &str) {
+    /// Opens the stream that was requested, which then receives this text.
+    fn open(&mut self, seconds: u64, text: &str) {
         let id = self.engine.subscriptions.get(self.key).unwrap().stream_id(self.key).unwrap();
         let head = StreamInput::Head { status: 200, retry_after: None };
         self.with(seconds, |engine, _, cx| engine.stream_input(id, head, cx));
-        self.receives(seconds, text);
+        self.receive(seconds, text);
     }
 
-    fn receives(&mut self, seconds: u64, text: &str) {
+    fn receive(&mut self, seconds: u64, text: &str) {
         let id = self.engine.subscriptions.get(self.key).unwrap().stream_id(self.key).unwrap();
         let bytes = StreamInput::Bytes(text.as_bytes());
         self.with(seconds, |engine, _, cx| engine.stream_input(id, bytes, cx));
@@ -103,23 +103,23 @@ fn a_stream_without_its_signs_of_life_is_dead() {
     let mut bench = Bench::new();
     let place = bench.enter(WakePolicy::One, 0);
     assert_eq!(bench.poll(place, 0), Some("open"));
-    bench.opens(0, SUBSCRIBED);
+    bench.open(0, SUBSCRIBED);
     assert_eq!(bench.poll(place, 0), Some("retries"));
     assert_eq!(bench.poll(place, 30), None, "it may have no habit of giving any");
-    bench.receives(30, ":\n\n");
+    bench.receive(30, ":\n\n");
     assert_eq!(bench.poll(place, 35), None);
     assert_eq!(bench.poll(place, 60), Some("open"), "no stream is kept for so long");
-    bench.opens(60, SUBSCRIBED);
+    bench.open(60, SUBSCRIBED);
     assert_eq!(bench.poll(place, 60), Some("retries"));
-    bench.receives(65, ":\n\n");
+    bench.receive(65, ":\n\n");
     assert_eq!(bench.poll(place, 66), None);
 
     let mut bench = Bench::new();
     let place = bench.enter(WakePolicy::One, 200);
     assert_eq!(bench.poll(place, 200), Some("open"));
-    bench.opens(200, SUBSCRIBED);
+    bench.open(200, SUBSCRIBED);
     assert_eq!(bench.poll(place, 200), Some("retries"));
-    bench.receives(205, ":\n\n");
+    bench.receive(205, ":\n\n");
     assert_eq!((bench.poll(place, 205), bench.poll(place, 215)), (None, None));
     assert_eq!(bench.poll(place, 216), Some("unsubscribed"), "more than twice as long as before");
     assert_eq!((bench.poll(place, 216), bench.poll(place, 217)), (None, Some("open")));
@@ -133,7 +133,7 @@ fn a_stream_without_an_acknowledgement_is_given_up() {
     assert_eq!(bench.poll(place, 9), None);
     assert_eq!(bench.poll(place, 10), None, "a response that does not begin");
     assert_eq!(bench.poll(place, 12), Some("open"));
-    bench.opens(12, "");
+    bench.open(12, "");
     assert_eq!(bench.poll(place, 21), None);
     assert_eq!((bench.poll(place, 22), bench.poll(place, 600)), (None, None), "it hung twice");
 }
@@ -143,11 +143,11 @@ fn when_a_stream_is_opened_anew_one_waiter_retries_for_all() {
     let mut bench = Bench::new();
     let places: Vec<u64> = (0..3).map(|_| bench.enter(WakePolicy::One, 0)).collect();
     assert_eq!(bench.poll(0, 0), Some("open"));
-    bench.opens(0, SUBSCRIBED);
+    bench.open(0, SUBSCRIBED);
     for seconds in [0, 60] {
         if seconds > 0 {
-            assert_eq!(bench.poll(1, seconds), Some("open"), "no waiter is told of the end");
-            bench.opens(seconds, SUBSCRIBED);
+            assert_eq!(bench.poll(1, seconds), Some("open"), "no waiter is notified of the end");
+            bench.open(seconds, SUBSCRIBED);
         }
         let events = places.iter().map(|place| bench.poll(*place, seconds));
         let events: Vec<_> = events.collect();
@@ -163,7 +163,7 @@ fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter()
         [3, 2, 1].map(|permits| bench.enter(WakePolicy::Permits(permits), 0));
     let all = [large, small, smaller];
     assert_eq!(bench.poll(large, 0), Some("open"));
-    bench.opens(0, SUBSCRIBED);
+    bench.open(0, SUBSCRIBED);
     assert_eq!(all.map(|place| bench.poll(place, 0)), [Some("retries"); 3]);
     let refuse = |bench: &mut Bench, place| {
         bench.waiters().on_timeout_set(place, TimeoutReason::HolderExpires);
@@ -171,7 +171,7 @@ fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter()
     refuse(&mut bench, large);
     assert_eq!(all.map(|place| bench.poll(place, 1)), [None; 3], "each has retried for itself");
     assert_eq!(bench.poll(large, 60), Some("open"));
-    bench.opens(60, SUBSCRIBED);
+    bench.open(60, SUBSCRIBED);
     let events = all.map(|place| bench.poll(place, 60));
     assert_eq!(events, [Some("retries"), Some("subscribed"), Some("subscribed")]);
     refuse(&mut bench, large);
@@ -183,7 +183,7 @@ fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter()
     refuse(&mut bench, smaller);
     // A waiter that leaves before it has retried passes the retry on too.
     assert_eq!(bench.poll(large, 120), Some("open"));
-    bench.opens(120, SUBSCRIBED);
+    bench.open(120, SUBSCRIBED);
     assert_eq!(bench.poll(smaller, 120), Some("subscribed"));
     bench.waiters().leave(large);
     assert_eq!(bench.poll(smaller, 121), Some("notified"));
@@ -194,7 +194,7 @@ fn a_joining_waiter_retries_if_it_may_have_missed_a_message_for_all() {
     let mut bench = Bench::new();
     let first = bench.enter(WakePolicy::All, 0);
     assert_eq!(bench.poll(first, 0), Some("open"));
-    bench.opens(0, SUBSCRIBED);
+    bench.open(0, SUBSCRIBED);
     assert_eq!(bench.poll(first, 1), Some("retries"));
     let joins = |bench: &mut Bench, wakes, sent_at, seconds| {
         let place = bench.enter(wakes, sent_at);
@@ -202,7 +202,7 @@ fn a_joining_waiter_retries_if_it_may_have_missed_a_message_for_all() {
     };
     assert_eq!(joins(&mut bench, WakePolicy::All, 2, 3), Some("subscribed"));
     assert_eq!(joins(&mut bench, WakePolicy::All, 0, 3), Some("retries"), "sent before that");
-    bench.receives(5, RELEASED);
+    bench.receive(5, RELEASED);
     assert_eq!(bench.poll(first, 5), Some("notified"));
     assert_eq!(joins(&mut bench, WakePolicy::All, 4, 6), Some("retries"), "sent before it");
     assert_eq!(joins(&mut bench, WakePolicy::Permits(1), 4, 6), Some("retries"));
