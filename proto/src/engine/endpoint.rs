@@ -41,10 +41,6 @@ impl Endpoints {
     pub(super) fn get_mut(&mut self, EndpointId(index): EndpointId) -> Option<&mut Endpoint> {
         self.0.get_mut(index as usize)?.as_deref_mut()
     }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Endpoint> {
-        self.0.iter().filter_map(Option::as_deref)
-    }
 }
 
 #[derive(Clone, Debug)]

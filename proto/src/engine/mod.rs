@@ -44,10 +44,9 @@ mod waiters;
 pub use hold::{LeaseEnd, Situation};
 pub use ids::{EndpointId, HoldId, OpId, OwnerHandle, ScopeId, StreamId, TransmitId};
 pub use operation::Outcome;
-pub use owner::{OwnerKey, Side};
+pub use owner::Side;
 pub use plan::{HoldTime, Share, Terms};
 pub use spec::LockSpec;
-pub use table::Key;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -62,10 +61,10 @@ use calls::Call;
 use endpoint::{Endpoint, Endpoints};
 use hold::Hold;
 use operation::Operation;
-use owner::Owner;
+use owner::{Owner, OwnerKey};
 use requests::SentRequest;
 use subscription::Subscription;
-use table::Table;
+use table::{Key, Table};
 
 /// The time, and a source of entropy.
 pub struct Context<'a> {
@@ -197,11 +196,6 @@ impl Engine {
     /// Removes a gateway that no operation and no hold uses. Its index may be used again.
     pub fn remove_endpoint(&mut self, id: EndpointId) {
         self.endpoints.remove(id);
-    }
-
-    /// The gateways, by their index.
-    pub fn gateways(&self) -> impl Iterator<Item = &Gateway> {
-        self.endpoints.iter().map(|endpoint| &endpoint.gateway)
     }
 
     /// Creates a scope for one operation.

@@ -13,7 +13,7 @@ use crate::time::Instant;
 /// Identifies a hold of an owner. Kinds of locks that exclude each other under one name have the
 /// same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnerKey {
+pub(super) struct OwnerKey {
     /// The gateway id and the lock name of each part.
     pub(super) names: Vec<(String, LockName)>,
     pub(super) side: Side,

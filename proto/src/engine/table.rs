@@ -6,7 +6,7 @@ use core::num::NonZeroU32;
 
 /// The key of an entry: its index, and how often that index was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
+pub(super) struct Key {
     index: u32,
     generation: NonZeroU32,
 }
