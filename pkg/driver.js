@@ -82,9 +82,10 @@ export const change = (watchers) => new Promise((resolve) => watchers.add(resolv
 class Hold {
   leases = 0;
   hasEnded = false;
-  watchers = new Set();
+  /** Created at first use, as the list of signals: most holds have neither. */
+  #watchers;
   /** The signals of its leases, each with its controller and the object that its error names. */
-  #signals = [];
+  #signals;
   #failure;
 
   /** `of` is the lock, which is used as long as the hold. */
@@ -96,7 +97,7 @@ class Hold {
   /** Creates a signal, which is aborted when the hold is lost. */
   signal(subject) {
     const controller = new AbortController();
-    this.#signals.push({ controller, subject });
+    (this.#signals ??= []).push({ controller, subject });
     if (broken) this.abort(() => broken);
     else if (this.#failure) this.#lose();
     return controller.signal;
@@ -117,7 +118,7 @@ class Hold {
   }
 
   abort(errorFor) {
-    for (const { controller, subject } of this.#signals.splice(0)) {
+    for (const { controller, subject } of this.#signals?.splice(0) ?? []) {
       // In some runtimes `abort` throws the exception of a listener.
       try {
         controller.abort(errorFor(subject));
@@ -125,8 +126,13 @@ class Hold {
     }
   }
 
+  /** The functions that wake those who wait for a change of the hold. */
+  get watchers() {
+    return (this.#watchers ??= new Set());
+  }
+
   changed() {
-    wakeAll(this.watchers);
+    if (this.#watchers) wakeAll(this.#watchers);
   }
 
   forget() {
