@@ -44,7 +44,7 @@ describe("hosts", { concurrency: 4 }, () => {
 });
 
 // Runs after all other tests, and checks their requests.
-test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.unexpected, []));
+test("pages and Workers request only the paths of a gateway", () => assert.deepEqual(front.unexpected, []));
 
 function pages() {
   let browser;
@@ -53,7 +53,7 @@ function pages() {
 
   for (const [what, way] of Object.entries({ frozen: freeze, hidden: hide, "put into the back/forward cache": leave })) {
     // S31, S35, S37.
-    test(`a page that was ${what} for longer than its lease finds it lost`, async (t) => {
+    test(`a page that was ${what} past the end of its lease reports it lost`, async (t) => {
       const page = await openLonePage(browser, { url: front.url, token });
       t.after(page.close);
       const name = `page:${crypto.randomUUID()}`;
@@ -80,7 +80,7 @@ function requestsOfWorker() {
   after(() => worker?.close());
 
   // S39.
-  test("a hold that outlives its request is renewed for as long as waitUntil keeps that, and no longer", async () => {
+  test("a lease that outlives its request is renewed only while waitUntil keeps the request alive", async () => {
     const name = `outlives:${crypto.randomUUID()}`;
     await (await get(`/outlives?name=${name}:gone`)).json();
     await (await get(`/outlives?name=${name}:stays&stays`)).json();
@@ -92,7 +92,7 @@ function requestsOfWorker() {
   });
 
   for (const [what, page] of [["has ended", "/lends"], ["is under way", "/lends?stays"]]) {
-    test(`the signal of a request that ${what} is no signal of this one, and the package goes on`, async (t) => {
+    test(`the signal of another request that ${what} does not fail an acquisition`, async (t) => {
       const client = new AbortController();
       t.after(() => client.abort());
       assert.equal((await get(page, { signal: client.signal })).status, 200);
@@ -103,7 +103,7 @@ function requestsOfWorker() {
 
   for (const manner of ["attentive", "heedless"]) {
     // S40, S41.
-    test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async (t) => {
+    test(`of two overlapping requests (${manner}), the one whose client stays acquires the lock`, async (t) => {
       const name = `overlap:${crypto.randomUUID()}`;
       const page = (id) => `/${manner}?id=${manner}-${id}&name=${name}`;
       const holder = await locks.lock(name).acquire();
@@ -136,7 +136,7 @@ function requestsOfWorker() {
 
 function stoppedHosts() {
   // S32, S33.
-  test("a process that was stopped for longer than its lease finds it lost, and its write is refused", async (t) => {
+  test("a process that was stopped past the end of its lease reports it lost, and its guarded write is rejected", async (t) => {
     const name = `stopped:${crypto.randomUUID()}`;
     const holder = await startHolder(env, name, 2_000);
     t.after(() => holder.kill());
@@ -154,7 +154,7 @@ function stoppedHosts() {
   });
 
   // S36.
-  test("what a process that was killed has held is free after its lease", async (t) => {
+  test("the lock of a killed process is free after its lease expires", async (t) => {
     const name = `killed:${crypto.randomUUID()}`;
     const holder = await startHolder(env, name, 2_000);
     t.after(() => holder.kill());
@@ -166,7 +166,7 @@ function stoppedHosts() {
   });
 
   // S38.
-  test("what an isolate that was evicted has held is free after its lease, and the next one is another owner", async (t) => {
+  test("the lock of an evicted isolate is free after its lease expires, and the next isolate is another owner", async (t) => {
     const name = `evicted:${crypto.randomUUID()}`;
     const holds = async () => {
       const worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
@@ -195,7 +195,7 @@ function fencing() {
   after(() => stores?.close());
 
   // S33.
-  test("D1 refuses what an older holder writes", async () => {
+  test("D1 rejects a write with an older fencing token", async () => {
     await stores.sql(["table"]);
     assert.deepEqual(await stores.sql(["upsert", { id: "a", total: 1, token: old }]), [1]);
     assert.deepEqual(await stores.sql(["claim", { id: "a", token: young }]), [1]);
@@ -204,7 +204,7 @@ function fencing() {
     assert.deepEqual(await stores.rows("SELECT total, fence FROM invoice"), [{ total: 3, fence: young }]);
   });
 
-  test("D1 refuses a late copy of an earlier write of the same holder", async () => {
+  test("D1 rejects a late duplicate of an earlier write of the same holder", async () => {
     await stores.sql(["numbered table"]);
     await stores.rows("INSERT INTO account (id, balance) VALUES ('a', 0)");
     const write = (step, balance, token) => stores.sql(["numbered update", { id: "a", balance, step, token }]);
@@ -213,7 +213,7 @@ function fencing() {
     assert.deepEqual(await stores.rows("SELECT balance FROM account"), [{ balance: 30 }]);
   });
 
-  test("D1 deletes in one batch under a fence that stays", async () => {
+  test("D1 deletes a row in one batch and keeps its fence", async () => {
     await stores.sql(["fences"], ["upsert", { id: "b", total: 1, token: old }]);
     const remove = (token) => stores.sql(["raise", { name: "n", token }], ["fenced delete", { id: "b", name: "n", token }]);
     await stores.sql(["raise", { name: "n", token: young }]);
@@ -221,7 +221,7 @@ function fencing() {
   });
 
   // S33.
-  test("R2 refuses what an older holder puts", async () => {
+  test("R2 rejects a put with an older fencing token", async () => {
     assert.ok(await stores.put("a", "first", old));
     assert.ok(await stores.put("a", "second", young));
     assert.equal(await stores.put("a", "late", old), false);

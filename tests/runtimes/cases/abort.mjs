@@ -3,7 +3,7 @@
 import { ok, rejection, same, until } from "../check.mjs";
 
 export const abort = {
-  async "a signal that was aborted before sends nothing"(world) {
+  async "an already aborted signal rejects the call without a request"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     for (const reason of [new Error("mine"), "a text", 0, null]) {
@@ -21,7 +21,7 @@ export const abort = {
   },
 
   // S59.
-  async "an abort ends a wait with the caller's reason, and leaves nothing"(world) {
+  async "an abort rejects a waiting acquire with the signal's reason and leaves no hold"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const holder = await world.client().locks.lock(lock.name).acquire();
@@ -42,7 +42,7 @@ export const abort = {
   },
 
   // S40, S81.
-  async "an abort undoes a grant that is still on its way"(world) {
+  async "an abort releases a grant whose response has not arrived"(world) {
     const lock = world.lock();
     let answerIsHere;
     const answered = new Promise((resolve) => (answerIsHere = resolve));
@@ -67,7 +67,7 @@ export const abort = {
   },
 
   // S81.
-  async "an abort after the grant changes nothing"(world) {
+  async "an abort after the grant does not affect the lease"(world) {
     const lock = world.lock();
     const controller = new AbortController();
     const lease = await lock.acquire({ signal: controller.signal });
@@ -75,7 +75,7 @@ export const abort = {
     same([lease.signal.aborted, await lease.isHeld(), await lease.release()], [false, true, "released"]);
   },
 
-  async "one signal ends all that wait with it"(world) {
+  async "one signal aborts every waiting acquire that uses it"(world) {
     const lock = world.lock();
     const holder = await lock.acquire();
     const controller = new AbortController();
@@ -90,7 +90,7 @@ export const abort = {
     same((await lock.inspect()).locked, false);
   },
 
-  async "no listener is left on the caller's signal"(world) {
+  async "the client removes its listeners from the caller's signal"(world) {
     const lock = world.lock();
     const { signal } = new AbortController();
     const listeners = new Set();

@@ -65,7 +65,7 @@ const OPERATIONS = {
 
 export const faults = Object.fromEntries(
   Object.entries(OPERATIONS).map(([operation, run]) => [
-    `whatever becomes of one request, ${operation} does what it says`,
+    `${operation} keeps its guarantees when the gateway fails one of its requests`,
     (world) => eachCell(world, operation, run),
   ]),
 );

@@ -8,7 +8,7 @@ import { putForward } from "../watch.mjs";
 
 export const fencing = {
   // S33.
-  async "a guard refuses what is older than what it has seen"(world) {
+  async "a guard rejects a write with an older fencing token than its newest"(world) {
     const { locks } = world.client();
     const lock = locks.lock(world.name());
     const guard = locks.guard(`{${lock.name}}:value`);
@@ -31,7 +31,7 @@ export const fencing = {
     await rejects(guard.set(young, "after its end"), world.LeaseLostError, { reason: "gone" });
   },
 
-  async "a guard takes leases, texts and options, and refuses others"(world) {
+  async "a guard rejects invalid leases, values, keys and options"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const lease = await lock.acquire();
@@ -58,7 +58,7 @@ export const fencing = {
     await lease.release();
   },
 
-  async "a guard rejects leases of another lock than its own, and names both unless names are to stay out"(world) {
+  async "a guard rejects a lease of another lock and names both locks unless redactNames is set"(world) {
     const { locks, sent } = world.client();
     const [own, other] = [locks.lock(world.name()), locks.lock(world.name())];
     const [lease, foreign] = [await own.acquire(), await other.acquire()];
@@ -90,7 +90,7 @@ export const fencing = {
     await both.release();
   },
 
-  async "a script runs while the lease is held, and answers what it returns"(world) {
+  async "eval returns the script's result while the lease is held"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const key = `{${lock.name}}:total`;
@@ -112,7 +112,7 @@ export const fencing = {
     await next.release();
   },
 
-  async "a script whose answer is lost runs once"(world) {
+  async "eval runs a script once when its response is lost"(world) {
     let toLose = 0;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
@@ -129,7 +129,7 @@ export const fencing = {
     await lease.release();
   },
 
-  async "events tell what becomes of a lease, and end with it"(world) {
+  async "lease events report the grant, the renewal and the release, then end"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const events = lease.events();
@@ -144,7 +144,7 @@ export const fencing = {
     same(await events.next(), { done: true });
   },
 
-  async "events tell of a loss, to each who listens"(world) {
+  async "lease events report a lost lease to every listener"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const listen = async () => {
@@ -160,7 +160,7 @@ export const fencing = {
   },
 
   // S27, S57.
-  async "a Redis that is behind is noticed, and what it grants with an older token is given back"(world) {
+  async "a grant with an older fencing token is released and the clock step is reported"(world) {
     let behindMs = 0;
     const turned = async (...call) => {
       const { result, ...rest } = await (await fetch(...call)).json();
@@ -183,7 +183,7 @@ export const fencing = {
   },
 
   // S47.
-  async "a gateway that wants to be left alone is, for as long as it says"(world) {
+  async "a waiter sends no retry during the Retry-After of a 429 response"(world) {
     const now = 1_800_000_000_000;
     const at = (ms) => new Date(ms).toUTCString();
     for (const told of ["60", at(now + 60_000)]) {

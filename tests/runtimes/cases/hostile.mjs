@@ -77,7 +77,7 @@ const REFUSED = {
 };
 
 export const hostile = {
-  async "what was not sent is unreachable, and nothing is held"(world) {
+  async "a request that was not sent fails as unreachable, and nothing is held"(world) {
     await each(UNSENT, async (fetch) => {
       const { lock, sent } = meeting(world, fetch);
       await rejects(lock.tryAcquire(), world.GatewayUnreachableError);
@@ -87,7 +87,7 @@ export const hostile = {
   },
 
   // S2, S15, S49, S52, S53, S54.
-  async "what may have been done is unknown, with the time after which it is over"(world) {
+  async "a request that may have been executed fails as outcome unknown, with the time until the lock is free"(world) {
     await each(UNCLEAR, async (fetch, name) => {
       const { lock, sent } = meeting(world, fetch, ENDLESS.has(name) ? BRIEF : {});
       // An address that has returned only web pages is not a gateway's.
@@ -117,7 +117,7 @@ export const hostile = {
     });
   },
 
-  async "an address that is not a gateway's is a refusal at once, or when the wait is over"(world) {
+  async "an address without a gateway is refused at once, or by acquire when its wait times out"(world) {
     await each({ "has no such path": answer(NOT_A_LOCK_S_ANSWER, 404), "has no POST": answer("", 405) }, async (fetch) => {
       const { lock, sent } = meeting(world, fetch);
       await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway" });
@@ -127,7 +127,7 @@ export const hostile = {
   },
 
   // S46, S66, S69.
-  async "a clear no is a refusal, and is not asked again"(world) {
+  async "a definite refusal of the gateway is not retried"(world) {
     await each(REFUSED, async (fetch, reason) => {
       const { lock, sent } = meeting(world, fetch);
       const { message } = await rejects(lock.acquire(), world.GatewayRefusedError, { reason });
@@ -138,14 +138,14 @@ export const hostile = {
     });
   },
 
-  async "a no for now is undone, and unknown while that is refused too: a copy may be granted later"(world) {
+  async "a temporary refusal is cancelled, and its outcome is unknown if the cancellation is refused too"(world) {
     const { lock } = meeting(world, FULL);
     const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
     ok(Number.isSafeInteger(error.freeInMs), "the time until it is free");
     await rejects(lock.inspect(), world.GatewayRefusedError, { reason: "out-of-memory" });
   },
 
-  async "a wait ends with the wait, whatever the gateway does"(world) {
+  async "acquire and run reject when their wait times out although every request fails"(world) {
     await each({ rejects: UNCLEAR.rejects, throws: throwing, html: UNCLEAR["answers HTML"] }, async (fetch, name) => {
       const { lock } = meeting(world, fetch);
       const Class = name !== "rejects" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
@@ -155,7 +155,7 @@ export const hostile = {
   },
 
   // S3.
-  async "a gateway that fails for a while costs nothing but time"(world) {
+  async "each operation succeeds by retries after two failed requests"(world) {
     await each(UNCLEAR, async (fails, name) => {
       let left = 2;
       const failing = (...call) => (left-- > 0 ? fails(...call) : fetch(...call));
@@ -167,7 +167,7 @@ export const hostile = {
     });
   },
 
-  async "a release without an answer says how long the hold may last, and may be asked again"(world) {
+  async "a release without a response reports how long the hold may last, and can be retried"(world) {
     await each({ rejects: UNCLEAR.rejects, html: UNCLEAR["answers HTML"], throws: throwing }, async (fails) => {
       let failing = false;
       const lock = world.lock({ fetch: (...call) => (failing ? fails(...call) : fetch(...call)) });
@@ -180,7 +180,7 @@ export const hostile = {
     });
   },
 
-  async "work that ended well within its lease has ended well, also when the release has no answer"(world) {
+  async "run returns the result of work within its lease although the release has no response"(world) {
     let failing = false;
     const lock = world.lock({ fetch: (...call) => (failing ? throwing() : fetch(...call)) });
     const done = await lock.run(() => {
@@ -193,7 +193,7 @@ export const hostile = {
   },
 
   // S84.
-  async "after all of that the package still works"(world) {
+  async "the package still works after all hostile responses"(world) {
     same(await world.lock().run((lease) => lease.isHeld()), true);
   },
 };

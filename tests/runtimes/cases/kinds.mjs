@@ -5,7 +5,7 @@ import { ok, rejects, same, throws, until } from "../check.mjs";
 const KINDS = ["nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock"];
 
 export const kinds = {
-  async "each kind is held by one, seen, and given back"(world) {
+  async "each kind of lock is acquired exclusively, inspected and released"(world) {
     const { locks } = world.client();
     for (const kind of KINDS) {
       const name = world.name();
@@ -26,7 +26,7 @@ export const kinds = {
     await lease.release();
   },
 
-  async "a fair lock is given in the order of arrival"(world) {
+  async "a fair lock is granted in the order of arrival"(world) {
     const name = world.name();
     const holder = await world.client().locks.fairLock(name).acquire();
     const order = [];
@@ -49,7 +49,7 @@ export const kinds = {
     same(order, [1, 2, 3]);
   },
 
-  async "who leaves a fair lock's queue is not waited for"(world) {
+  async "an aborted waiter leaves the queue of a fair lock"(world) {
     const { locks, sent } = world.client();
     const lock = locks.fairLock(world.name());
     const holder = await lock.acquire();
@@ -63,7 +63,7 @@ export const kinds = {
     same(await (await lock.tryAcquire()).release(), "released");
   },
 
-  async "an owner may not take twice what is not re-entrant"(world) {
+  async "a non-reentrant lock rejects a second acquisition of its owner"(world) {
     const { locks, sent } = world.client();
     for (const kind of ["nonReentrantLock", "nonReentrantFairLock"]) {
       const lock = locks.owner()[kind](world.name());
@@ -77,7 +77,7 @@ export const kinds = {
     }
   },
 
-  async "a spin lock polls by its own policy, and keeps to its wait"(world) {
+  async "a spin lock polls by its back-off policy and rejects when its wait times out"(world) {
     const { locks } = world.client();
     const name = world.name();
     const holder = await locks.spinLock(name).acquire();
@@ -87,7 +87,7 @@ export const kinds = {
     await holder.release();
   },
 
-  "bad settings are refused before anything is sent"(world) {
+  "invalid lock options are rejected without a request"(world) {
     const { locks, sent } = world.client();
     const name = world.name();
     const refused = [

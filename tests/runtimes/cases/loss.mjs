@@ -5,7 +5,7 @@ import { moveClocks, putForward } from "../watch.mjs";
 
 export const loss = {
   // S71, S80.
-  async "a hold that another client ended is lost, and the signal says so"(world) {
+  async "a lease that another client ended is lost, and its signal aborts"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
@@ -18,7 +18,7 @@ export const loss = {
   },
 
   // S71.
-  async "the renewal finds out too"(world) {
+  async "an automatic renewal detects that the lease is lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
@@ -29,7 +29,7 @@ export const loss = {
   },
 
   // S34.
-  async "a lease that runs out is lost by the holder's own clock"(world) {
+  async "a lease expires by the holder's own clock"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
     putForward(61_000);
@@ -40,7 +40,7 @@ export const loss = {
   },
 
   // S24, S31, S32, S34.
-  async "a host that slept past the lease finds it lost, although it is renewed"(world) {
+  async "a host that slept past the end of a renewed lease reports it lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
@@ -51,7 +51,7 @@ export const loss = {
   },
 
   // S31.
-  async "whose timers come once a minute keeps a lease of three minutes by renewing it each time"(world) {
+  async "a renewal each minute keeps a lease of three minutes when timers fire once a minute"(world) {
     const lease = await world.lock().acquire({ leaseMs: 180_000 });
     for (let minute = 0; minute < 5; minute += 1) {
       putForward(60_000);
@@ -62,7 +62,7 @@ export const loss = {
   },
 
   // S24.
-  async "a host whose monotonic clock stood still while it slept is told by the other clock, at once"(world) {
+  async "the wall clock reveals an expired lease when the monotonic clock stopped during sleep"(world) {
     const lease = await world.lock().acquire();
     const aborted = abortOf(lease);
     moveClocks({ wall: 600_000 });
@@ -75,7 +75,7 @@ export const loss = {
   },
 
   // S23.
-  async "a wall clock that is set back makes no lease longer"(world) {
+  async "a wall clock that is set back extends no lease"(world) {
     const lease = await world.lock().acquire({ leaseMs: 30_000 });
     moveClocks({ wall: -3_600_000 });
     ok(lease.remaining() > 0 && lease.remaining() <= 30_000, "it is as long as it was");
@@ -86,7 +86,7 @@ export const loss = {
   },
 
   // S34.
-  async "an event loop that was blocked past the lease finds it lost at once"(world) {
+  async "an event loop blocked past the end of the lease reports it lost at once"(world) {
     const lease = await world.lock().acquire({ leaseMs: 60_000 });
     // While the program is blocked both clocks advance, and no timer fires.
     moveClocks({ monotonic: 61_000, wall: 61_000 });
@@ -97,7 +97,7 @@ export const loss = {
   },
 
   // S85.
-  async "a handler of the loss may call the client"(world) {
+  async "an abort listener of a lost lease can call the client"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
     const within = new Promise((resolve) => {
@@ -113,7 +113,7 @@ export const loss = {
   },
 
   // S82.
-  async "who has kept nothing but the signal learns of the loss too"(world) {
+  async "the signal of a garbage-collected lease aborts when the lease is lost"(world) {
     for (const options of [{ leaseMs: 30_000 }, {}]) {
       const { signal, collected } = await onlySignal(world.lock(), options);
       const fetched = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -126,7 +126,7 @@ export const loss = {
   },
 
   // S82.
-  async "a lease that was collected is not renewed, while another of its client is"(world) {
+  async "a garbage-collected lease is not renewed while another lease of its client is"(world) {
     if (!collectGarbage) return;
     const { locks, sent } = world.client();
     const kept = await locks.lock(world.name()).acquire();
@@ -146,7 +146,7 @@ export const loss = {
   },
 
   // S83.
-  async "run says when the lease did not last until the end of the work"(world) {
+  async "run rejects if the lease was lost before the end of the work"(world) {
     const lock = world.lock();
     const lost = lock.run(async (lease) => {
       await lock.forceRelease();

@@ -3,7 +3,7 @@
 import { ok, rejects, same, throws, until } from "../check.mjs";
 
 export const permits = {
-  async "permits are taken, refused when too few are left, and given back once"(world) {
+  async "permits are acquired, refused when too few are available, and released once"(world) {
     const { locks } = world.client();
     const semaphore = locks.semaphore(world.name());
     same([await semaphore.trySetPermits(3), await semaphore.trySetPermits(5)], [true, false]);
@@ -16,7 +16,7 @@ export const permits = {
     same(await semaphore.availablePermits(), 3);
   },
 
-  async "an answer that is lost takes no permit twice"(world) {
+  async "a retry after a lost response acquires no permit twice"(world) {
     let toLose = 1;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
@@ -37,7 +37,7 @@ export const permits = {
     same(await semaphore.availablePermits(), 12);
   },
 
-  async "permits are added, taken away, drained and set for a time"(world) {
+  async "permits are added, removed, drained and set with a lifetime"(world) {
     const semaphore = world.client().locks.semaphore(world.name());
     same([await semaphore.releaseIfExists(1), await semaphore.addPermits(5), await semaphore.addPermits(-2)], [false, 5, 3]);
     same([await semaphore.release(), await semaphore.releaseIfExists(2), await semaphore.drainPermits()], [undefined, true, 6]);
@@ -45,7 +45,7 @@ export const permits = {
     same(await world.client().locks.semaphore(world.name()).trySetPermits(1, { lifeMs: 60_000 }), true);
   },
 
-  async "a semaphore that does not exist is told apart from one without permits"(world) {
+  async "a missing semaphore is distinguished from one without permits"(world) {
     const { locks } = world.client();
     for (const kind of ["semaphore", "permitExpirableSemaphore"]) {
       const semaphore = locks[kind](world.name());
@@ -60,7 +60,7 @@ export const permits = {
     }
   },
 
-  async "run takes permits around the work, and a lease may be renewed"(world) {
+  async "run holds permits during the work, and their lease can be renewed"(world) {
     const semaphore = world.client().locks.semaphore(world.name());
     await semaphore.trySetPermits(2);
     same(await semaphore.run(2, async () => semaphore.availablePermits()), 0);
@@ -71,7 +71,7 @@ export const permits = {
     same([await semaphore.forceRelease(), await held.isHeld(), await semaphore.availablePermits()], [true, false, 2]);
   },
 
-  async "permits with ids are given back by who knows the id"(world) {
+  async "permits with ids are released by their ids"(world) {
     const { locks } = world.client();
     const semaphore = locks.permitExpirableSemaphore(world.name());
     same([await semaphore.trySetPermits(3), await semaphore.setPermits(4), await semaphore.addPermits(1)], [true, 4, 5]);
@@ -90,7 +90,7 @@ export const permits = {
     same([await semaphore.forceRelease(), await semaphore.availablePermits()], [true, 5]);
   },
 
-  async "bad numbers and ids are refused before anything is sent"(world) {
+  async "invalid permit counts and ids are rejected without a request"(world) {
     const { locks, sent } = world.client();
     const [semaphore, withIds] = [locks.semaphore("a"), locks.permitExpirableSemaphore("a", { peerSkewMs: 0 })];
     const refused = (promise, option) => rejects(promise, world.InvalidOptionError, { option });
@@ -114,7 +114,7 @@ export const permits = {
     same(sent.length, 0, "requests");
   },
 
-  async "a latch opens when it is counted down, and all who wait go on"(world) {
+  async "a latch that is counted down to zero releases all waiters"(world) {
     const latch = world.client().locks.countDownLatch(world.name());
     same([await latch.wait(), await latch.trySetCount(2), await latch.trySetCount(5)], [undefined, true, false]);
     const { locks, sent } = world.client();
@@ -125,7 +125,7 @@ export const permits = {
     same([await Promise.all(waits), await latch.countDown(), await latch.count()], [[undefined, undefined], 0, 0]);
   },
 
-  async "a latch that is deleted is open, and a wait can be ended"(world) {
+  async "a deleted latch is open, and a signal aborts the wait for a latch"(world) {
     const { locks, sent } = world.client();
     const latch = locks.countDownLatch(world.name());
     await latch.trySetCount(1);

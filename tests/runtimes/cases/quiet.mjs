@@ -11,12 +11,12 @@ const [STEPS, STEP_MS] = [1_200, 250];
 
 export const quiet = {
   // S42.
-  "importing does nothing but load"({ loads }) {
+  "importing the package only loads its module"({ loads }) {
     same(calledAtLoad(), loads);
   },
 
   // S86.
-  async "no timer is left"() {
+  async "no timer of the package remains"() {
     // The steps are so short that a lease which is still renewed does not end in them.
     for (let step = 0; step < STEPS && timersLeft() > 0; step += 1) {
       putForward(STEP_MS);
@@ -25,11 +25,11 @@ export const quiet = {
     same(timersLeft(), 0, "timers");
   },
 
-  "shared prototypes are as they were"() {
+  "shared prototypes are unchanged"() {
     same(changedPrototypes(), []);
   },
 
-  async "no rejection was left unhandled"() {
+  async "no promise rejection is unhandled"() {
     await new Promise((next) => setTimeout(next));
     same(unhandled, []);
   },

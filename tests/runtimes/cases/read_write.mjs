@@ -4,7 +4,7 @@ import { ok, rejects, same, throws, until } from "../check.mjs";
 import { putForward } from "../watch.mjs";
 
 export const readWrite = {
-  async "many read at once, and keep writers out"(world) {
+  async "concurrent readers exclude writers"(world) {
     const { locks } = world.client();
     const name = world.name();
     const { read, write } = locks.readWriteLock(name);
@@ -17,7 +17,7 @@ export const readWrite = {
     same(await (await write.tryAcquire()).release(), "released");
   },
 
-  async "one who writes keeps all out, and its token is above those before"(world) {
+  async "a writer excludes readers and writers, and its fencing token exceeds earlier ones"(world) {
     const { locks, sent } = world.client();
     const { read, write } = locks.readWriteLock(world.name());
     const first = await write.acquire();
@@ -32,7 +32,7 @@ export const readWrite = {
     await second.release();
   },
 
-  async "who writes may read, and goes on reading: others read then too"(world) {
+  async "a writer can acquire the read lock and keep it, shared, after releasing the write lock"(world) {
     const { locks } = world.client();
     const name = world.name();
     const { read, write } = locks.owner().readWriteLock(name);
@@ -47,7 +47,7 @@ export const readWrite = {
     same(await reads.release(), "released");
   },
 
-  async "who reads and asks to write would wait for itself"(world) {
+  async "a write acquisition by the owner of a read lock is rejected as a self-deadlock"(world) {
     const { locks, sent } = world.client();
     const { read, write } = locks.owner().readWriteLock(world.name());
     const reads = await read.acquire();
@@ -58,7 +58,7 @@ export const readWrite = {
     await (await write.acquire()).release();
   },
 
-  async "a writer that is preferred keeps new readers out while it waits"(world) {
+  async "a waiting writer excludes new readers if writers are preferred"(world) {
     const { locks } = world.client();
     const { read, write } = locks.readWriteLock(world.name(), { preferWriters: true });
     const reads = await read.acquire();
@@ -73,7 +73,7 @@ export const readWrite = {
     await (await writes).release();
   },
 
-  async "a long renewal on demand of a read lasts for the time of Java's watchdog, and is kept to its end"(world) {
+  async "a long renewal of a read lock is limited to the time of Java's watchdog and continued automatically"(world) {
     const { locks, sent } = world.client();
     const name = world.name();
     const { read } = locks.readWriteLock(name);
@@ -93,7 +93,7 @@ export const readWrite = {
     await alone.release();
   },
 
-  "bad settings are refused before anything is sent"(world) {
+  "invalid lock options are rejected without a request"(world) {
     const { locks, sent } = world.client();
     for (const preferWriters of [null, "yes", 99, 5_001]) {
       throws(() => locks.readWriteLock("a", { preferWriters }), world.InvalidOptionError, { option: "preferWriters" });

@@ -3,7 +3,7 @@
 import { ok, rejects, same } from "../check.mjs";
 
 export const replicas = {
-  async "a grant that no replica has is refused, and nothing is held"(world) {
+  async "a grant that no replica acknowledges is refused, and nothing is held"(world) {
     const { locks, sent } = world.client({ fetch: waitingShortly });
     await each(world, locks, async (taker) => {
       await isRefused(world, taker, { replicas: 1 }, "not-replicated");
@@ -13,7 +13,7 @@ export const replicas = {
     ok(sent.some(({ input }) => input === `${world.url}/pipeline`), "Redis was asked");
   },
 
-  async "a grant that as many have as are asked for is a lease"(world) {
+  async "a grant that enough replicas acknowledge is a lease"(world) {
     const { carry, waits } = withReplicas(world, 2);
     const { locks } = world.client({ fetch: carry });
     await each(world, locks, async (taker) => {
@@ -27,7 +27,7 @@ export const replicas = {
     same([...waits].sort(), ["1", "2", "3"], "replicas that were waited for");
   },
 
-  async "a gateway that cannot wait for them is not asked for less"(world) {
+  async "an acquisition with replicas is refused if the gateway cannot wait for replicas"(world) {
     const carry = async (input, init) => (isPipeline(input) ? new Response("Not Found", { status: 404 }) : fetch(input, init));
     const { locks } = world.client({ fetch: carry });
     await each(world, locks, async (taker) => {

@@ -7,7 +7,7 @@ import { crossingsOf, putForward } from "../watch.mjs";
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
 
 export const requests = {
-  async "a free lock costs one request to take and one to release"(world) {
+  async "a free lock costs one request to acquire and one to release"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run(() => undefined);
     const before = sent.length;
@@ -18,7 +18,7 @@ export const requests = {
   },
 
   // S16, S54.
-  async "an acquisition and a release cross the border to WebAssembly at most six times each"(world) {
+  async "an acquisition and a release make at most six calls between JavaScript and WebAssembly each"(world) {
     const lock = world.lock();
     await (await lock.acquire()).release();
     // The collection of earlier objects also crosses it, so the least of some pairs counts.
@@ -34,7 +34,7 @@ export const requests = {
     }
   },
 
-  async "a request is a POST with no more headers than needed that never follows a redirection"(world) {
+  async "a request is a POST with only the required headers and follows no redirect"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
     await locks.lock(world.name()).forceRelease();
@@ -53,7 +53,7 @@ export const requests = {
     }
   },
 
-  async "calls of one turn are one request, and each has its own answer"(world) {
+  async "calls of one event-loop turn share one request, and each has its own response"(world) {
     const { locks, sent } = world.client();
     const all = Array.from({ length: 10 }, () => locks.lock(world.name()));
     const held = await all[3].acquire();
@@ -70,7 +70,7 @@ export const requests = {
     same([new Set(ends).size, ends.length, sent.length], [1, 10, before + 3]);
   },
 
-  async "renewals that are due together are one request"(world) {
+  async "renewals that are due together share one request"(world) {
     const { locks, sent } = world.client();
     const leases = await Promise.all(Array.from({ length: 20 }, () => locks.lock(world.name()).acquire()));
     const before = sent.length;
@@ -82,7 +82,7 @@ export const requests = {
     await Promise.all(leases.map((lease) => lease.release()));
   },
 
-  async "a gateway without pipelines is found out once, and each call goes by itself"(world) {
+  async "a gateway without pipelines is detected once, and each later call is a request of its own"(world) {
     const refusing = (input, init) => (input.endsWith("/pipeline") ? new Response("Not Found", { status: 404 }) : fetch(input, init));
     const { locks, sent } = world.client({ fetch: refusing });
     const inspect = () => Promise.all(Array.from({ length: 5 }, () => locks.lock(world.name()).inspect()));
@@ -114,7 +114,7 @@ export const requests = {
     await Promise.all(leases.map((lease) => lease.release()));
   },
 
-  async "the fetch function is called without a this, and the runtime's is found at each request"(world) {
+  async "fetch is called without a this, and the global fetch is read at each request"(world) {
     let receiver = "not called";
     const fetchOf = function (input, init) {
       receiver = this;
@@ -139,7 +139,7 @@ export const requests = {
     ok(calls >= 1, "the function of the moment was called");
   },
 
-  async "an address may have a path, and white space and a slash around it"(world) {
+  async "an address may have a path, a final slash and surrounding white space"(world) {
     const seen = [];
     const fetchAt = (input, init) => {
       seen.push(input);
@@ -153,7 +153,7 @@ export const requests = {
     same(distinct, ["https://example.com/redis/", "http://localhost:1/redis/"]);
   },
 
-  async "the gateway's sync token goes with the next request"(world) {
+  async "the next request carries the gateway's sync token"(world) {
     const tokens = [];
     const withSyncToken = async (input, init) => {
       const { "upstash-sync-token": carried, ...headers } = init.headers;
@@ -168,7 +168,7 @@ export const requests = {
   },
 
   // S52.
-  async "an attempt that takes too long is given up, and its fetch aborted"(world) {
+  async "a request timeout ends the attempt and aborts its fetch"(world) {
     const signals = [];
     const never = (_input, { signal }) => {
       signals.push(signal);
@@ -179,14 +179,14 @@ export const requests = {
     ok(signals.length > 1 && signals.every(({ aborted }) => aborted), "every attempt was ended");
   },
 
-  async "an attempt that takes too long is told as such by the cause"(world) {
+  async "a request timeout is reported as the error's cause"(world) {
     const never = (_input, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     const { cause, host } = await rejects(world.lock({ fetch: never, requestTimeoutMs: 50 }).inspect(), world.GatewayUnreachableError);
     same([cause.name, host], ["TimeoutError", new URL(world.url).host]);
     ok(cause.message.includes("request timeout"), cause.message);
   },
 
-  async "what breaks a request is the cause, until the gateway responds again"(world) {
+  async "the error of a broken request is the cause until the gateway responds again"(world) {
     let broken = new TypeError("the connection broke");
     const breaking = (...call) => (broken ? Promise.reject(broken) : fetch(...call));
     const lock = world.lock({ fetch: breaking });
@@ -198,7 +198,7 @@ export const requests = {
     ok(!("cause" in garbled), "another request's error is no cause");
   },
 
-  async "what breaks a stream is no cause, since its address has the lock's name"(world) {
+  async "the error of a broken stream is no cause, since its address has the lock's name"(world) {
     // Pages and Workers have fewer streams.
     if (!globalThis.process?.versions?.node) return;
     const [name, asked] = [world.name(), world.name()];
@@ -231,7 +231,7 @@ export const requests = {
   },
 
   // S1, S12.
-  async "a lost answer is asked for again, and the lock is granted once"(world) {
+  async "a request whose response is lost is retried, and the lock is granted once"(world) {
     let toLose = 2;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
@@ -249,7 +249,7 @@ export const requests = {
     same(await lease.release(), "released");
   },
 
-  async "what did not get through, and never will, is told as not done"(world) {
+  async "a cancelled change rejects as not executed after all its attempts failed"(world) {
     let toLose = 0;
     const losing = async (...call) => {
       if (toLose-- > 0) throw new TypeError("the connection broke");

@@ -18,7 +18,7 @@ export const together = {
     same([(await a.inspect()).locked, (await b.inspect()).locked], [false, false]);
   },
 
-  async "multi-locks that name the same locks in another order do not stop each other"(world) {
+  async "multi-locks of the same locks in another order do not deadlock"(world) {
     const names = [world.name(), world.name()];
     let inside = 0;
     const work = () => same([++inside, --inside], [1, 0], "workers inside");
@@ -30,7 +30,7 @@ export const together = {
     await Promise.all(runs);
   },
 
-  async "what is no list of locks is refused"(world) {
+  async "multiLock and redLock reject a value that is not a list of locks"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     for (const list of [undefined, null, "locks", lock, [], [lock, "b"], [null], [locks], [locks.semaphore(world.name())]]) {
@@ -46,7 +46,7 @@ export const together = {
     same(sent.length, 0, "requests");
   },
 
-  async "nodes that have just started have no vote for as long as the redLock says"(world) {
+  async "a redLock counts no vote of a node that started within its rejoin delay"(world) {
     const name = world.name();
     const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
     const locks = all.map(({ locks }) => locks.lock(name));
@@ -59,7 +59,7 @@ export const together = {
     await lease.release();
   },
 
-  async "a redLock is held by a majority, also while one of three does not answer"(world) {
+  async "a majority holds a redLock, also while one of three nodes does not respond"(world) {
     const name = world.name();
     const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
     const locks = all.map(({ locks }) => locks.lock(name));
@@ -77,7 +77,7 @@ export const together = {
     ok(Class !== "acquired", "one of three is none");
   },
 
-  async "values of a group are held all or none, each by its own holder"(world) {
+  async "a group lock holds all of its values or none, and excludes no other value"(world) {
     const { locks } = world.client();
     const group = world.name();
     const lease = await locks.groupLock(group, ["a", "b"]).acquire();
@@ -87,7 +87,7 @@ export const together = {
     same([await other.release(), await lease.isHeld(), await lease.release()], ["released", true, "released"]);
   },
 
-  "bad values of a group are refused"(world) {
+  "invalid values of a group are rejected without a request"(world) {
     const { locks, sent } = world.client();
     for (const values of [undefined, [], "a", [5], [null], ["\ud800"], Array.from({ length: 1001 }, (_, i) => `${i}`)]) {
       throws(() => locks.groupLock("group", values), world.InvalidOptionError, { option: "values" });

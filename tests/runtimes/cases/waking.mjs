@@ -40,7 +40,7 @@ async function listeners({ url, token, dialect }, name) {
 const next = async (events) => (await events.next()).value.type;
 
 export const waking = {
-  async "a release wakes who waits, and nothing is left open"(world) {
+  async "a release notifies the waiter, and no stream or timer remains"(world) {
     const resources = () => (globalThis.process?.getActiveResourcesInfo?.() ?? []).filter((kind) => kind === "Timeout").length;
     const [holder, waiter] = [watched(world), watched(world)];
     const name = world.name();
@@ -60,10 +60,10 @@ export const waking = {
     await until(async () => (await listeners(world, name)) === 0, "the stream is closed");
     same(waiter.streams(), 1, "streams");
     await own.release();
-    await until(() => resources() <= before, "no timer is left");
+    await until(() => resources() <= before, "no timer of the package remains");
   },
 
-  async "those who wait in one client share a stream, and one wakes at a time"(world) {
+  async "waiters of one client share a subscription stream, and acquire one at a time"(world) {
     const [holder, waiter] = [watched(world), watched(world)];
     const name = world.name();
     const lease = await holder.locks.lock(name).acquire(LONG);
@@ -78,7 +78,7 @@ export const waking = {
   },
 
   // S60.
-  async "streams leave connections for requests"(world) {
+  async "subscription streams leave connections for requests"(world) {
     const isPage = "location" in globalThis && !world.isWorker && !("Deno" in globalThis);
     const names = Array.from({ length: 8 }, () => world.name());
     const holder = world.client();
@@ -94,7 +94,7 @@ export const waking = {
     await until(async () => (await standing()) === 0, "the streams are closed");
   },
 
-  async "no stream is opened where wake-ups are off"(world) {
+  async "no subscription stream is opened if wakeups is off"(world) {
     const waiter = watched(world, { wakeups: "off" });
     const name = world.name();
     const lease = await world.client().locks.lock(name).acquire(LONG);
