@@ -58,13 +58,13 @@ function pages() {
       t.after(page.close);
       const name = `page:${crypto.randomUUID()}`;
       const held = await page.call("hold", name, 1_500);
-      const comeBack = await way(page);
+      const resume = await way(page);
       const next = await locks.lock(name).acquire({ waitMs: 120_000 });
       assert.ok(next.token > held);
-      await comeBack();
-      const { remaining, aborted, reason, happened } = await page.call("look");
+      await resume();
+      const { remaining, aborted, reason, pageEvents } = await page.call("state");
       assert.deepEqual([remaining, aborted, reason], [0, true, "expired"]);
-      assert.ok(happened.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "came back"), `the browser did it: ${happened}`);
+      assert.ok(pageEvents.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "restored"), `the browser reported it: ${pageEvents}`);
       assert.equal(await next.release(), "released");
     });
   }
@@ -82,8 +82,8 @@ function requestsOfWorker() {
   // S39.
   test("a lease that outlives its request is renewed only while waitUntil keeps the request alive", async () => {
     const name = `outlives:${crypto.randomUUID()}`;
-    await (await get(`/outlives?name=${name}:gone`)).json();
-    await (await get(`/outlives?name=${name}:stays&stays`)).json();
+    await (await get(`/outlive?name=${name}:gone`)).json();
+    await (await get(`/outlive?name=${name}:stays&stays`)).json();
     // Before the lease of a minute ends. Without renewals `stays` would be free by then, too.
     const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
     assert.equal(await next.release(), "released");
@@ -91,17 +91,17 @@ function requestsOfWorker() {
     assert.equal(await locks.readWriteLock(`${name}:stays`).read.forceRelease(), true);
   });
 
-  for (const [what, page] of [["has ended", "/lends"], ["is under way", "/lends?stays"]]) {
+  for (const [what, page] of [["has ended", "/lend-signal"], ["is under way", "/lend-signal?stays"]]) {
     test(`the signal of another request that ${what} does not fail an acquisition`, async (t) => {
       const client = new AbortController();
       t.after(() => client.abort());
       assert.equal((await get(page, { signal: client.signal })).status, 200);
-      const answer = await (await get(`/borrows?name=borrows:${crypto.randomUUID()}`)).json();
-      assert.deepEqual(answer, { first: "released", now: "released" });
+      const result = await (await get(`/use-lent-signal?name=use-lent-signal:${crypto.randomUUID()}`)).json();
+      assert.deepEqual(result, { first: "released", second: "released" });
     });
   }
 
-  for (const manner of ["attentive", "heedless"]) {
+  for (const manner of ["with-signal", "without-signal"]) {
     // S40, S41.
     test(`of two overlapping requests (${manner}), the one whose client stays acquires the lock`, async (t) => {
       const name = `overlap:${crypto.randomUUID()}`;
@@ -111,24 +111,24 @@ function requestsOfWorker() {
       const client = new AbortController();
       const leaves = get(page("leaves"), { signal: client.signal }).then((response) => response.text()).catch((error) => error.name);
       const stays = get(page("stays")).then((response) => response.json());
-      await until(() => front.owners(name).size === 2, "both of them wait in Redis");
+      await until(() => front.owners(name).size === 2, "both requests wait in Redis");
 
       client.abort();
       assert.equal(await leaves, "AbortError");
-      if (manner === "attentive") {
-        const ended = async () => (await (await get("/ended")).json())["attentive-leaves"];
+      if (manner === "with-signal") {
+        const ended = async () => (await (await get("/ended")).json())["with-signal-leaves"];
         assert.equal(await until(ended, "the request notices that its client has gone"), "AbortError");
       }
       await holder.release();
-      const answer = await stays;
-      assert.ok(answer.held && answer.token > holder.token);
-      // A heedless request goes on without its client, and is granted in its order too.
-      const isFree = async () => manner === "heedless" || !(await locks.lock(name).inspect()).locked;
+      const result = await stays;
+      assert.ok(result.held && result.token > holder.token);
+      // A request without its signal goes on without its client, and is granted in its order too.
+      const isFree = async () => manner === "without-signal" || !(await locks.lock(name).inspect()).locked;
       assert.ok(await isFree(), "no client holds it any more");
 
       const later = await Promise.all([1, 2, 3].map(async (id) => (await get(page(id))).json()));
       assert.equal(new Set(later.map(({ token }) => token)).size, 3);
-      assert.ok(later.every(({ held, token }) => held && token > answer.token));
+      assert.ok(later.every(({ held, token }) => held && token > result.token));
       assert.ok(await isFree(), "no client holds it any more");
     });
   }
@@ -146,7 +146,7 @@ function stoppedHosts() {
     const guard = locks.guard(`${name}:value`);
     await guard.set(next, "second");
     holder.signal("SIGCONT");
-    const { remaining, aborted, written } = await holder.ask();
+    const { remaining, aborted, written } = await holder.requestReport();
     assert.deepEqual([remaining, aborted], [0, true]);
     assert.match(written, /^(LeaseLostError|StaleTokenError)$/);
     assert.equal(await guard.newest(), next.token);
@@ -168,14 +168,14 @@ function stoppedHosts() {
   // S38.
   test("the lock of an evicted isolate is free after its lease expires, and the next isolate is another owner", async (t) => {
     const name = `evicted:${crypto.randomUUID()}`;
-    const holds = async () => {
+    const holdUntilEvicted = async () => {
       const worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
       t.after(() => worker.close());
-      const answer = await (await fetch(new URL(`/keeps?name=${name}`, worker.url))).json();
+      const result = await (await fetch(new URL(`/hold?name=${name}`, worker.url))).json();
       await worker.close("SIGKILL");
-      return answer;
+      return result;
     };
-    const [first, second] = [await holds(), await holds()];
+    const [first, second] = [await holdUntilEvicted(), await holdUntilEvicted()];
     assert.ok(second.token > first.token);
     assert.equal(front.owners(name).size, 2);
   });
@@ -227,6 +227,6 @@ function fencing() {
     assert.equal(await stores.put("a", "late", old), false);
     assert.equal(await stores.read("a"), "second");
     const puts = await Promise.all(["x", "y", "z"].map((body) => stores.put("b", body, young)));
-    assert.ok(puts.every(Boolean), "of one token each is put, after another look");
+    assert.ok(puts.every(Boolean), "each put with the same token succeeds after a retry");
   });
 }

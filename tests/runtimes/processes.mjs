@@ -113,8 +113,8 @@ async function openTargets(t) {
   const closed = createServer();
   const refused = await listen(closed);
   closed.close();
-  const answer = (_request, response) => response.end();
-  const [plain, secure] = [await listen(createServer(answer)), await listen(createSecureServer(selfSigned(), answer))];
+  const respond = (_request, response) => response.end();
+  const [plain, secure] = [await listen(createServer(respond)), await listen(createSecureServer(selfSigned(), respond))];
   return {
     "a refused port": `http://127.0.0.1:${refused}`,
     "an unknown host": "https://nowhere.invalid",
@@ -130,7 +130,7 @@ async function uncaught(program, args, env) {
 
   const options = { cwd: await newProject(), env: { PATH: process.env.PATH, NO_COLOR: "1", ...env } };
   const started = promisify(execFile)(program, [...args, "tests/programs/uncaught.mjs"], options);
-  const { stderr } = await started.then(() => assert.fail("it ended well"), (error) => error);
+  const { stderr } = await started.then(() => assert.fail("it exited without an error"), (error) => error);
   assert.match(stderr, /invoice:42/);
   assert.match(stderr, /chargeInvoice/);
   assert.ok(stderr.length < 3_000, `it printed ${stderr.length} characters: ${stderr}`);

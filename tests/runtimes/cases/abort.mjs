@@ -30,38 +30,38 @@ export const abort = {
       const requests = sent.length;
       const reason = new Error("mine");
       const waiting = rejection(lock.acquire({ waitMs, signal: controller.signal }));
-      await until(() => sent.length > requests + 1, "the waiter asks, and again");
+      await until(() => sent.length > requests + 1, "the waiter sends two requests");
       controller.abort(reason);
       ok((await waiting) === reason, "the reason itself");
     }
     await holder.release();
     same((await lock.inspect()).locked, false);
     const lease = await lock.tryAcquire();
-    ok(lease !== null, "the next one gets it");
+    ok(lease !== null, "the next acquire succeeds");
     await lease.release();
   },
 
   // S40, S81.
   async "an abort releases a grant whose response has not arrived"(world) {
     const lock = world.lock();
-    let answerIsHere;
-    const answered = new Promise((resolve) => (answerIsHere = resolve));
-    let letGo;
-    const aborted = new Promise((resolve) => (letGo = resolve));
-    const withheld = async (input, init) => {
+    let onResponse;
+    const responseArrived = new Promise((resolve) => (onResponse = resolve));
+    let resume;
+    const aborted = new Promise((resolve) => (resume = resolve));
+    const delayed = async (input, init) => {
       const response = await fetch(input, { ...init, signal: null });
-      answerIsHere();
+      onResponse();
       await aborted;
       return response;
     };
     await lock.inspect();
     const controller = new AbortController();
-    const { locks } = world.client({ fetch: withheld });
+    const { locks } = world.client({ fetch: delayed });
     const waiting = rejection(locks.lock(lock.name).acquire({ signal: controller.signal }));
-    await answered;
+    await responseArrived;
     await until(async () => (await lock.inspect()).locked, "the grant without a known result");
     controller.abort("enough");
-    letGo();
+    resume();
     same(await waiting, "enough");
     same((await lock.inspect()).locked, false);
   },
@@ -83,7 +83,7 @@ export const abort = {
     const waits = Array.from({ length: 4 }, () =>
       rejection(locks.lock(lock.name).acquire({ waitMs: "until-aborted", signal: controller.signal })),
     );
-    await until(() => commandsOf(sent) >= 4, "each of them sends a command");
+    await until(() => commandsOf(sent) >= 4, "each acquire sends a command");
     controller.abort("all");
     same(await Promise.all(waits), Array(4).fill("all"));
     await holder.release();

@@ -32,17 +32,17 @@ export const kinds = {
     const order = [];
     const waiters = [];
     for (const id of [1, 2, 3]) {
-      let answers = 0;
+      let responses = 0;
       const counted = async (...call) => {
-        const answer = await fetch(...call);
-        answers += 1;
-        return answer;
+        const response = await fetch(...call);
+        responses += 1;
+        return response;
       };
       const { locks } = world.client({ fetch: counted });
       const work = () => order.push(id);
       // A waiter that a busy machine stops from polling for this long loses its place.
       waiters.push(locks.fairLock(name, { lifeMs: 15_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
-      await until(() => answers > 0, "the waiter stands in the queue");
+      await until(() => responses > 0, "the waiter is in the queue");
     }
     await holder.release();
     await Promise.all(waiters);
@@ -55,10 +55,10 @@ export const kinds = {
     const holder = await lock.acquire();
     const controller = new AbortController();
     const requests = sent.length;
-    const leaves = lock.acquire({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
-    await until(() => sent.length > requests + 1, "the waiter stands in the queue");
+    const aborted = lock.acquire({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
+    await until(() => sent.length > requests + 1, "the waiter is in the queue");
     controller.abort("enough");
-    same(await leaves, "enough");
+    same(await aborted, "enough");
     await holder.release();
     same(await (await lock.tryAcquire()).release(), "released");
   },

@@ -1,7 +1,7 @@
 /** A lease: its extension, and its end when a block is left. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { advanceTime } from "../watch.mjs";
 
 const METHODS = {
   Locks: [
@@ -44,7 +44,7 @@ export const lease = {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire();
     const requests = sent.length;
-    putForward(10_000);
+    advanceTime(10_000);
     await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
     same(lease.signal.aborted, false);
     await lease.release();
@@ -54,7 +54,7 @@ export const lease = {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire({ leaseMs: 60_000 });
     const requests = sent.length;
-    putForward(50_000);
+    advanceTime(50_000);
     same([await lease.isHeld(), sent.length], [true, requests + 1], "the only request is that of isHeld");
     same(await lease.release(), "released");
   },

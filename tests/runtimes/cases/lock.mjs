@@ -44,7 +44,7 @@ export const lock = {
     await lease.release();
     const next = await lock.tryAcquire({ leaseMs: 5_000 });
     ok(next.token > lease.token, "tokens rise");
-    ok(next.remaining() <= 5_000, "the lease is as long as it was asked for");
+    ok(next.remaining() <= 5_000, "the lease is as long as requested");
     await next.release();
   },
 
@@ -53,7 +53,7 @@ export const lock = {
     const holder = await lock.acquire();
     const { locks, sent } = world.client();
     const waiting = locks.lock(lock.name).acquire({ waitMs: 60_000 });
-    await until(() => sent.length > 0, "the waiter asks");
+    await until(() => sent.length > 0, "the waiter sends a request");
     await holder.release();
     const lease = await waiting;
     ok(lease.token > holder.token, "tokens rise");
@@ -71,11 +71,11 @@ export const lock = {
 
   async "run holds the lock during the work and returns its result"(world) {
     const lock = world.lock();
-    const answer = await lock.run(async (lease) => {
+    const result = await lock.run(async (lease) => {
       same([await lease.isHeld(), await lock.tryAcquire()], [true, null]);
       return { token: lease.token };
     });
-    ok(answer.token > 0, "the work's answer");
+    ok(result.token > 0, "the work's result");
     same(await lock.run({ waitMs: 1_000, leaseMs: 5_000 }, () => "at once"), "at once");
     same(await lock.run(() => undefined), undefined);
     same((await lock.inspect()).locked, false);
@@ -85,8 +85,8 @@ export const lock = {
   async "run rethrows the work's error unchanged and releases the lock"(world) {
     const lock = world.lock();
     for (const thrown of [new Error("mine"), "a text", null, undefined]) {
-      const passed = await rejection(lock.run(() => { throw thrown; }));
-      ok(passed === thrown, "thrown at once");
+      const rejected = await rejection(lock.run(() => { throw thrown; }));
+      ok(rejected === thrown, "thrown at once");
       ok((await rejection(lock.run(async () => { throw thrown; }))) === thrown, "thrown later");
     }
     same((await lock.inspect()).locked, false);

@@ -1,7 +1,7 @@
 /** The loss of a lease: the holder is notified, with the reason. */
 
 import { ok, rejects, same, soon, until } from "../check.mjs";
-import { moveClocks, putForward } from "../watch.mjs";
+import { advanceTime, moveClocks } from "../watch.mjs";
 
 export const loss = {
   // S71, S80.
@@ -23,7 +23,7 @@ export const loss = {
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
     await lock.forceRelease();
-    putForward(10_000);
+    advanceTime(10_000);
     await soon(aborted, "the signal");
     isLost(world, lease, "gone");
   },
@@ -32,7 +32,7 @@ export const loss = {
   async "a lease expires by the holder's own clock"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
-    putForward(61_000);
+    advanceTime(61_000);
     await soon(abortOf(lease), "the signal");
     isLost(world, lease, "expired");
     await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
@@ -44,7 +44,7 @@ export const loss = {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
-    putForward(31_000);
+    advanceTime(31_000);
     await soon(aborted, "the signal");
     isLost(world, lease, "expired");
     await lease.release();
@@ -54,7 +54,7 @@ export const loss = {
   async "a renewal each minute keeps a lease of three minutes when timers fire once a minute"(world) {
     const lease = await world.lock().acquire({ leaseMs: 180_000 });
     for (let minute = 0; minute < 5; minute += 1) {
-      putForward(60_000);
+      advanceTime(60_000);
       await lease.renew();
       ok(!lease.signal.aborted && lease.remaining() > 150_000, "it is there, and long again");
     }
@@ -79,7 +79,7 @@ export const loss = {
     const lease = await world.lock().acquire({ leaseMs: 30_000 });
     moveClocks({ wall: -3_600_000 });
     ok(lease.remaining() > 0 && lease.remaining() <= 30_000, "it is as long as it was");
-    putForward(31_000);
+    advanceTime(31_000);
     await soon(abortOf(lease), "the signal");
     isLost(world, lease, "expired");
     await lease.release();
@@ -100,13 +100,13 @@ export const loss = {
   async "an abort listener of a lost lease can call the client"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
-    const within = new Promise((resolve) => {
+    const calledByListener = new Promise((resolve) => {
       lease.signal.addEventListener("abort", () => {
         resolve(Promise.all([lease.remaining(), lease.release(), lock.inspect(), lock.acquire()]));
       });
     });
-    putForward(61_000);
-    const [remaining, , , next] = await soon(within, "the signal");
+    advanceTime(61_000);
+    const [remaining, , , next] = await soon(calledByListener, "the signal");
     same(remaining, 0);
     ok(next.token > lease.token, "it is another hold");
     same([await next.isHeld(), await next.release()], [true, "released"]);
@@ -120,7 +120,7 @@ export const loss = {
       const lost = rejects(soon(fetched, "the signal"), world.LeaseLostError, { reason: "expired" });
       if (collectGarbage) await until(() => (collectGarbage(), collected()), "the lease is collected");
       // A lease that was collected is no longer renewed; one that was not is not renewed in time.
-      putForward(31_000);
+      advanceTime(31_000);
       await lost;
     }
   },
@@ -137,7 +137,7 @@ export const loss = {
     // before the next.
     const isAlone = async () => {
       const before = sent.length;
-      putForward(10_000);
+      advanceTime(10_000);
       await until(() => sent.length > before && kept.remaining() > 25_000, "a renewal of the lease that is kept");
       return sent.slice(before).every(({ init }) => init.body.includes(kept.name) && !init.body.includes(dropped));
     };
@@ -155,7 +155,7 @@ export const loss = {
     });
     await rejects(lost, world.LeaseLostError, { reason: "gone" });
     const expired = lock.run({ leaseMs: 60_000 }, (lease) => {
-      putForward(61_000);
+      advanceTime(61_000);
       return soon(abortOf(lease), "the signal");
     });
     await rejects(expired, world.LeaseLostError, { reason: "expired" });
@@ -164,7 +164,7 @@ export const loss = {
       await lock.forceRelease();
       throw thrown;
     });
-    ok((await both.catch((error) => error)) === thrown, "what the work throws says more");
+    ok((await both.catch((error) => error)) === thrown, "the error of the work takes precedence");
   },
 };
 

@@ -186,10 +186,10 @@ export const options = {
 
   async "a refusal has the status of the response, and none if Redis' error came with status 200"(world) {
     const refuse = (status) => async () => Response.json({ error: "WRONGPASS no" }, { status });
-    for (const [given, status] of [[401, 401], [403, 403], [200, undefined]]) {
-      const lock = world.client({ fetch: refuse(given) }).locks.lock(world.name());
+    for (const [responseStatus, status] of [[401, 401], [403, 403], [200, undefined]]) {
+      const lock = world.client({ fetch: refuse(responseStatus) }).locks.lock(world.name());
       const error = await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "unauthorized" });
-      same([error.status, "status" in error], [status, status !== undefined], given);
+      same([error.status, "status" in error], [status, status !== undefined], responseStatus);
     }
     const { locks } = world.client({ fetch: async () => new Response("Not Found", { status: 404 }) });
     await rejects(locks.lock(world.name()).tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway", status: 404 });

@@ -17,22 +17,22 @@ export const permits = {
   },
 
   async "a retry after a lost response acquires no permit twice"(world) {
-    let toLose = 1;
+    let responsesToLose = 1;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
-      if (response.ok && toLose-- > 0) throw new TypeError("the connection broke");
+      if (response.ok && responsesToLose-- > 0) throw new TypeError("the connection broke");
       return response;
     };
     const name = world.name();
     const semaphore = world.client().locks.semaphore(name);
     await semaphore.trySetPermits(10);
-    const unlucky = world.client({ fetch: losing }).locks.semaphore(name);
-    await unlucky.availablePermits();
-    toLose = 1;
-    const lease = await unlucky.acquire(4);
+    const losingSemaphore = world.client({ fetch: losing }).locks.semaphore(name);
+    await losingSemaphore.availablePermits();
+    responsesToLose = 1;
+    const lease = await losingSemaphore.acquire(4);
     same(await semaphore.availablePermits(), 6);
-    toLose = 1;
-    same([await unlucky.addPermits(2), await semaphore.availablePermits()], [8, 8]);
+    responsesToLose = 1;
+    same([await losingSemaphore.addPermits(2), await semaphore.availablePermits()], [8, 8]);
     await lease.release();
     same(await semaphore.availablePermits(), 12);
   },
@@ -119,7 +119,7 @@ export const permits = {
     same([await latch.wait(), await latch.trySetCount(2), await latch.trySetCount(5)], [undefined, true, false]);
     const { locks, sent } = world.client();
     const waits = [1, 2].map(() => locks.countDownLatch(latch.name).wait({ waitMs: 60_000 }));
-    await until(() => sent.length > 1, "they ask");
+    await until(() => sent.length > 1, "both waiters send a request");
     await rejects(latch.wait({ waitMs: 1 }), world.WaitTimeoutError);
     same([await latch.countDown(), await latch.count(), await latch.countDown()], [1, 1, 0]);
     same([await Promise.all(waits), await latch.countDown(), await latch.count()], [[undefined, undefined], 0, 0]);
@@ -132,7 +132,7 @@ export const permits = {
     const controller = new AbortController();
     const ended = latch.wait({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
     const requests = sent.length;
-    await until(() => sent.length > requests, "it asks");
+    await until(() => sent.length > requests, "the waiter sends a request");
     controller.abort("enough");
     same(await ended, "enough");
     const waits = latch.wait({ waitMs: 60_000 });

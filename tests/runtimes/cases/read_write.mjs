@@ -1,7 +1,7 @@
 /** Many readers or one writer. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { advanceTime } from "../watch.mjs";
 
 export const readWrite = {
   async "concurrent readers exclude writers"(world) {
@@ -24,7 +24,7 @@ export const readWrite = {
     same([await read.tryAcquire(), await write.tryAcquire()], [null, null]);
     const requests = sent.length;
     const waits = read.acquire({ waitMs: 60_000 });
-    await until(() => sent.length > requests, "the reader asks");
+    await until(() => sent.length > requests, "the reader sends a request");
     await first.release();
     await (await waits).release();
     const second = await write.acquire();
@@ -37,40 +37,40 @@ export const readWrite = {
     const name = world.name();
     const { read, write } = locks.owner().readWriteLock(name);
     const others = locks.readWriteLock(name);
-    const writes = await write.acquire();
-    const reads = await read.acquire();
+    const writeLease = await write.acquire();
+    const readLease = await read.acquire();
     same(await others.read.tryAcquire(), null);
-    same(await writes.release(), "released");
+    same(await writeLease.release(), "released");
     const other = await others.read.tryAcquire();
-    same([await reads.isHeld(), await other.isHeld(), await others.write.tryAcquire()], [true, true, null]);
+    same([await readLease.isHeld(), await other.isHeld(), await others.write.tryAcquire()], [true, true, null]);
     await other.release();
-    same(await reads.release(), "released");
+    same(await readLease.release(), "released");
   },
 
   async "a write acquisition by the owner of a read lock is rejected as a self-deadlock"(world) {
     const { locks, sent } = world.client();
     const { read, write } = locks.owner().readWriteLock(world.name());
-    const reads = await read.acquire();
+    const readLease = await read.acquire();
     const requests = sent.length;
     await rejects(write.acquire(), world.ReentrancyError, { reason: "reads" });
     same(sent.length, requests, "requests");
-    await reads.release();
+    await readLease.release();
     await (await write.acquire()).release();
   },
 
   async "a waiting writer excludes new readers if writers are preferred"(world) {
     const { locks } = world.client();
     const { read, write } = locks.readWriteLock(world.name(), { preferWriters: true });
-    const reads = await read.acquire();
+    const readLease = await read.acquire();
     await rejects(write.acquire({ waitMs: 1 }), world.WaitTimeoutError);
-    const writes = write.acquire({ waitMs: 60_000 });
+    const waitingWrite = write.acquire({ waitMs: 60_000 });
     await until(async () => {
       const late = await read.tryAcquire();
       await late?.release();
       return late === null;
     }, "a new reader is kept out");
-    await reads.release();
-    await (await writes).release();
+    await readLease.release();
+    await (await waitingWrite).release();
   },
 
   async "a long renewal of a read lock is limited to the time of Java's watchdog and continued automatically"(world) {
@@ -83,7 +83,7 @@ export const readWrite = {
       ok(lease.remaining() > 10_000 && lease.remaining() <= 30_000, "no longer than Redis keeps it");
       ok((await read.inspect()).remainingMs <= 30_000, "no longer in Redis");
       const requests = sent.length;
-      putForward(10_000);
+      advanceTime(10_000);
       await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
       same(await lease.release(), "released");
     }

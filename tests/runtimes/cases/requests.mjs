@@ -1,7 +1,7 @@
 /** The requests of the package: as few as possible, and in exactly one form. */
 
 import { ok, rejects, same, until } from "../check.mjs";
-import { crossingsOf, putForward } from "../watch.mjs";
+import { advanceTime, crossingsOf } from "../watch.mjs";
 
 /** The options of a request beside method, headers and body; no runtime supports all of them. */
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
@@ -17,7 +17,6 @@ export const requests = {
     same(sent.length, before + 2, "requests");
   },
 
-  // S16, S54.
   async "an acquisition and a release make at most six calls between JavaScript and WebAssembly each"(world) {
     const lock = world.lock();
     await (await lock.acquire()).release();
@@ -34,6 +33,7 @@ export const requests = {
     }
   },
 
+  // S16, S54.
   async "a request is a POST with only the required headers and follows no redirect"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
@@ -74,7 +74,7 @@ export const requests = {
     const { locks, sent } = world.client();
     const leases = await Promise.all(Array.from({ length: 20 }, () => locks.lock(world.name()).acquire()));
     const before = sent.length;
-    putForward(10_000);
+    advanceTime(10_000);
     await until(() => leases.every((lease) => lease.remaining() > 25_000), "all are renewed");
     const renewals = sent.slice(before);
     same(new Set(renewals.map(({ input }) => input)).size, 1, "addresses");
@@ -87,30 +87,30 @@ export const requests = {
     const { locks, sent } = world.client({ fetch: refusing });
     const inspect = () => Promise.all(Array.from({ length: 5 }, () => locks.lock(world.name()).inspect()));
     await inspect();
-    const asked = sent.length;
+    const requested = sent.length;
     same(sent.filter(({ input }) => input.endsWith("/pipeline")).length, 1);
     await inspect();
-    same(sent.length, asked + 5, "requests");
+    same(sent.length, requested + 5, "requests");
   },
 
   async "a call aborted during its request leaves the other calls intact"(world) {
-    let under;
-    const begun = new Promise((resolve) => (under = resolve));
+    let onRequest;
+    const begun = new Promise((resolve) => (onRequest = resolve));
     const signals = [];
     const slow = async (input, init) => {
       signals.push(init.signal);
-      under();
+      onRequest();
       return fetch(input, init);
     };
     const { locks } = world.client({ fetch: slow });
     const client = new AbortController();
-    const goes = locks.lock(world.name()).acquire({ signal: client.signal }).then(() => "acquired", (error) => error.code ?? error.name);
-    const stay = [1, 2, 3].map(() => locks.lock(world.name()).tryAcquire());
+    const aborted = locks.lock(world.name()).acquire({ signal: client.signal }).then(() => "acquired", (error) => error.code ?? error.name);
+    const others = [1, 2, 3].map(() => locks.lock(world.name()).tryAcquire());
     await begun;
     client.abort();
-    const leases = await Promise.all(stay);
-    ok(leases.every(Boolean) && !signals[0].aborted, "the others have their answers");
-    await goes;
+    const leases = await Promise.all(others);
+    ok(leases.every(Boolean) && !signals[0].aborted, "the other calls have their responses");
+    await aborted;
     await Promise.all(leases.map((lease) => lease.release()));
   },
 
@@ -136,7 +136,7 @@ export const requests = {
       globalThis.fetch = original;
     }
     await lock.inspect();
-    ok(calls >= 1, "the function of the moment was called");
+    ok(calls >= 1, "the replaced fetch was called");
   },
 
   async "an address may have a path, a final slash and surrounding white space"(world) {
@@ -156,8 +156,8 @@ export const requests = {
   async "the next request carries the gateway's sync token"(world) {
     const tokens = [];
     const withSyncToken = async (input, init) => {
-      const { "upstash-sync-token": carried, ...headers } = init.headers;
-      tokens.push(carried);
+      const { "upstash-sync-token": syncToken, ...headers } = init.headers;
+      tokens.push(syncToken);
       const response = await fetch(input, { ...init, headers });
       return new Response(response.body, { status: response.status, headers: { "upstash-sync-token": `s${tokens.length}` } });
     };
@@ -201,13 +201,13 @@ export const requests = {
   async "the error of a broken stream is no cause, since its address has the lock's name"(world) {
     // Pages and Workers have fewer streams.
     if (!globalThis.process?.versions?.node) return;
-    const [name, asked] = [world.name(), world.name()];
+    const [name, inspected] = [world.name(), world.name()];
     const holder = await world.client().locks.lock(name).acquire();
     let breakStream;
     let attempts = 0;
-    const carry = async (input, init) => {
+    const send = async (input, init) => {
       if (init.headers.accept) return new Promise((_, reject) => (breakStream ??= () => reject(new TypeError(`cannot fetch ${input}`))));
-      if (!init.body.includes(asked)) return fetch(input, init);
+      if (!init.body.includes(inspected)) return fetch(input, init);
       // The head arrives, then the stream breaks, then the body is not a response.
       const isLast = ++attempts === 3;
       const body = new ReadableStream({
@@ -220,11 +220,11 @@ export const requests = {
       });
       return new Response(body);
     };
-    const { locks } = world.client({ fetch: carry, redactNames: true });
+    const { locks } = world.client({ fetch: send, redactNames: true });
     const leaving = new AbortController();
     const waits = locks.lock(name).acquire({ waitMs: "until-aborted", signal: leaving.signal }).catch((reason) => reason);
     await until(() => breakStream, "a stream");
-    const error = await rejects(locks.lock(asked).inspect(), world.GatewayUnreachableError);
+    const error = await rejects(locks.lock(inspected).inspect(), world.GatewayUnreachableError);
     same([attempts, "cause" in error], [3, false], "attempts, and whether there is a cause");
     leaving.abort("enough");
     same([await waits, await holder.release()], ["enough", "released"]);

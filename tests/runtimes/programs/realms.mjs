@@ -46,11 +46,11 @@ const steps = {
     return [reason === signal.reason, (await holder.release()) === "released"];
   },
   async "a response is read"() {
-    const carry = async (input, init) => {
+    const send = async (input, init) => {
       const response = await fetch(input, init);
       return newResponse(response.status, new Uint8Array(await response.arrayBuffer()));
     };
-    return [await client({ fetch: carry, wakeups: "off" }).lock(lock.name).run((lease) => lease.token > 0)];
+    return [await client({ fetch: send, wakeups: "off" }).lock(lock.name).run((lease) => lease.token > 0)];
   },
   async "a connection error is the cause, and the message says that nothing is held"() {
     const refused = foreign(`Object.assign(new TypeError("fetch failed"), { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) })`);
