@@ -12,7 +12,7 @@ export const abort = {
         () => lock.acquire({ signal }),
         () => lock.tryAcquire({ signal }),
         () => lock.acquire({ waitMs: "until-aborted", signal }),
-        () => lock.run({ signal }, () => ok(false, "the work is not begun")),
+        () => lock.run({ signal }, () => ok(false, "the work does not start")),
       ];
       for (const call of calls) ok((await rejection(call())) === reason, `rejects with the reason ${reason}`);
     }

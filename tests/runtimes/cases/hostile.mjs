@@ -150,15 +150,15 @@ export const hostile = {
       const { lock } = lockWith(world, fetch);
       const Class = name !== "rejects" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
       await rejects(lock.acquire({ waitMs: 50 }), Class);
-      await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work is not begun")), Class);
+      await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work does not start")), Class);
     });
   },
 
   // S3.
   async "each operation succeeds by retries after two failed requests"(world) {
     await each(OUTCOME_UNKNOWN, async (failingFetch, name) => {
-      let left = 2;
-      const failing = (...call) => (left-- > 0 ? failingFetch(...call) : fetch(...call));
+      let requestsToFail = 2;
+      const failing = (...call) => (requestsToFail-- > 0 ? failingFetch(...call) : fetch(...call));
       const lock = world.lock({ fetch: failing, requestTimeoutMs: ENDLESS.has(name) ? 3_000 : 60_000 });
       // The lease outlasts the case on any machine: a lease that is lost is another case.
       const lease = await retryWhileSlow(world, () => lock.tryAcquire({ leaseMs: 3_600_000 }));

@@ -64,8 +64,8 @@ export const lock = {
     const lock = world.lock();
     const holder = await lock.acquire();
     const error = await rejects(lock.acquire({ waitMs: 1 }), world.WaitTimeoutError);
-    ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "what is left of the hold");
-    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work is not begun")), world.WaitTimeoutError);
+    ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "the remaining time of the hold");
+    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work does not start")), world.WaitTimeoutError);
     await holder.release();
   },
 

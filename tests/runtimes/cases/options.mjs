@@ -37,7 +37,7 @@ export const options = {
   async "options of the wrong type or out of range are rejected by their name"(world) {
     const { locks, sent } = world.client();
     const [lock, owned] = [locks.lock(world.name()), locks.owner().lock(world.name())];
-    const work = () => ok(false, "the work is not begun");
+    const work = () => ok(false, "the work does not start");
     for (const { acquire, run } of [lock, owned].map((of) => ({ acquire: (o) => of.acquire(o), run: (o) => of.run(o, work) }))) {
       for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal"]) {
         for (const value of BAD[option]) {
@@ -243,6 +243,6 @@ export const options = {
 
 /** The message alone is enough to correct the call. */
 function explains({ message, option, accepted }) {
-  ok(typeof accepted === "string" && accepted.length > 3, "what is accepted");
+  ok(typeof accepted === "string" && accepted.length > 3, "the accepted values");
   ok(message.includes(option) && message.includes(accepted), message);
 }

@@ -52,7 +52,7 @@ export const permits = {
       const { message } = await rejects(semaphore.tryAcquire(), world.NotSetUpError);
       ok(message.includes("trySetPermits"), message);
       // It rejects at once, however long it may wait.
-      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work is not begun")), world.NotSetUpError);
+      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work does not start")), world.NotSetUpError);
       same([await semaphore.trySetPermits(1), (await semaphore.acquire()) !== null], [true, true]);
       const empty = locks[kind](world.name());
       await empty.addPermits(0);
@@ -97,7 +97,7 @@ export const permits = {
     for (const permits of [0, -1, 1.5, "1", null, 2_147_483_648, NaN]) {
       for (const call of ["acquire", "tryAcquire", "release", "releaseIfExists"]) await refused(semaphore[call](permits), "permits");
       await refused(withIds.acquire(permits), "permits");
-      await refused(semaphore.run(permits, () => ok(false, "the work is not begun")), "permits");
+      await refused(semaphore.run(permits, () => ok(false, "the work does not start")), "permits");
     }
     for (const permits of [undefined, -1, 0.5, 2_147_483_648]) {
       for (const of of [semaphore, withIds]) await refused(of.trySetPermits(permits), "permits");

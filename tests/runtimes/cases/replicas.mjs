@@ -18,7 +18,7 @@ export const replicas = {
     const { locks } = world.client({ fetch: send });
     await each(world, locks, async (acquirer) => {
       const lease = await acquirer.acquire({ replicas: 2, leaseMs: 60_000 });
-      same(await acquirer.tryAcquire({ replicas: 1 }), null, "held by another");
+      same(await acquirer.tryAcquire({ replicas: 1 }), null, "held by another client");
       same([await lease.isHeld(), await lease.release()], [true, "released"]);
       same(await acquirer.run({ replicas: 1 }, () => "done"), "done");
       await isRefused(world, acquirer, { replicas: 3 }, "not-replicated");
@@ -56,7 +56,7 @@ function acquirer(object, ...first) {
 async function isRefused(world, acquirer, options, reason) {
   await rejects(acquirer.tryAcquire({ ...options, leaseMs: 60_000 }), world.GatewayRefusedError, { reason });
   await rejects(acquirer.acquire({ ...options, waitMs: 60_000 }), world.GatewayRefusedError, { reason });
-  const work = () => ok(false, "the work is not begun");
+  const work = () => ok(false, "the work does not start");
   await rejects(acquirer.run(options, work), world.GatewayRefusedError, { reason });
 }
 
@@ -84,7 +84,7 @@ function withReplicas(world, count) {
   const send = async (input, init) => {
     if (!isPipeline(input)) return fetch(input, init);
     const [script, [command, wanted, ms]] = JSON.parse(init.body);
-    same([command, Number(ms) > 0], ["WAIT", true], "what is behind the script");
+    same([command, Number(ms) > 0], ["WAIT", true], "the command after the script");
     waits.add(wanted);
     const response = await fetch(`${world.url}/`, { ...init, body: JSON.stringify(script) });
     return Response.json([await response.json(), { result: count }]);

@@ -232,11 +232,11 @@ export const requests = {
 
   // S1, S12.
   async "a request whose response is lost is retried, and the lock is granted once"(world) {
-    let toLose = 2;
+    let responsesToLose = 2;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
-      if (response.ok && toLose > 0) {
-        toLose -= 1;
+      if (response.ok && responsesToLose > 0) {
+        responsesToLose -= 1;
         throw new TypeError("the connection broke");
       }
       return response;
@@ -245,14 +245,14 @@ export const requests = {
     const lease = await lock.tryAcquire();
     const state = await lock.inspect();
     same([state.holdCount, state.lastToken], [1, lease.token]);
-    toLose = 1;
+    responsesToLose = 1;
     same(await lease.release(), "released");
   },
 
   async "a cancelled change rejects as not executed after all its attempts failed"(world) {
-    let toLose = 0;
+    let requestsToLose = 0;
     const losing = async (...call) => {
-      if (toLose-- > 0) throw new TypeError("the connection broke");
+      if (requestsToLose-- > 0) throw new TypeError("the connection broke");
       return fetch(...call);
     };
     const { locks } = world.client({ fetch: losing });
@@ -260,7 +260,7 @@ export const requests = {
     const lease = await lock.acquire();
     for (const change of [() => lock.forceRelease(), () => semaphore.addPermits(2)]) {
       // Every attempt fails; after that only the cancellation reaches the gateway.
-      toLose = 3;
+      requestsToLose = 3;
       await rejects(change(), world.NotExecutedError);
     }
     same([await lease.isHeld(), await semaphore.availablePermits()], [true, 0]);
