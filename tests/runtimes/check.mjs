@@ -7,7 +7,7 @@ export const secrets = new Set();
  * The longest time for one event on a slow machine. Not a promise: a test that takes longer hangs,
  * and the message says where.
  */
-const PATIENCE_MS = 180_000;
+const MAX_WAIT_MS = 180_000;
 
 const CODES = {
   InvalidOptionError: "invalid-option",
@@ -36,7 +36,7 @@ const OWNER = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/;
 export const isExpectedUrl = (path) => /^\/(?:pipeline|s?subscribe\/[\w~%-]+)?$/.test(path);
 
 export function ok(value, what) {
-  if (!value) throw new Error(`not so: ${what}`);
+  if (!value) throw new Error(`expected: ${what}`);
 }
 
 export function same(actual, expected, what = "values") {
@@ -55,7 +55,7 @@ export async function rejects(promise, Class, fields = {}) {
   } catch (error) {
     return of(error, Class, fields);
   }
-  throw new Error(`answered ${show(value)} instead of rejecting with ${Class.name}`);
+  throw new Error(`returned ${show(value)} instead of rejecting with ${Class.name}`);
 }
 
 /**
@@ -68,7 +68,7 @@ export function throws(call, Class, fields = {}) {
   } catch (error) {
     return of(error, Class, fields);
   }
-  throw new Error(`answered ${show(value)} instead of throwing ${Class.name}`);
+  throw new Error(`returned ${show(value)} instead of throwing ${Class.name}`);
 }
 
 /**
@@ -85,11 +85,11 @@ export async function rejection(promise) {
 
 /** Waits until `condition` returns a truthy value, and returns it. */
 export async function until(condition, what) {
-  const giveUpAt = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + MAX_WAIT_MS;
   for (;;) {
     const value = await condition();
     if (value) return value;
-    if (Date.now() > giveUpAt) throw new Error(`never: ${what}`);
+    if (Date.now() > deadline) throw new Error(`did not happen: ${what}`);
     await new Promise((next) => setTimeout(next, 5));
   }
 }
@@ -97,11 +97,11 @@ export async function until(condition, what) {
 /** Returns the promise's result, or throws an error that names the event that did not happen. */
 export async function soon(promise, what) {
   let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`never: ${what}`)), PATIENCE_MS);
+  const timeout = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`did not happen: ${what}`)), MAX_WAIT_MS);
   });
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, timeout]);
   } finally {
     clearTimeout(timer);
   }

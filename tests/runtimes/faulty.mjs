@@ -13,7 +13,7 @@ import { bodyOf, forwardRequest, openProxyServer, forwardResponse } from "./prox
 const NAME = /fault:([a-z0-9-]+):([a-z]+):[0-9a-f-]{36}/;
 const page = (status) => ({ status, body: "<!doctype html><title>Sorry</title>", type: "text/html" });
 const json = (body, status = 200) => ({ status, body, type: "application/json" });
-const half = ({ status, body, type }) => ({ status, body: body.slice(0, -20), type, length: body.length });
+const truncated = ({ status, body, type }) => ({ status, body: body.slice(0, -20), type, length: body.length });
 
 /**
  * The number of executions, the response, and whether a copy is kept. Without a response the
@@ -24,18 +24,18 @@ export const ACTIONS = {
   "lost-before-and-late": { executions: 0, isKept: true },
   "lost-after": { executions: 1 },
   "lost-after-twice-and-late": { executions: 2, isKept: true },
-  cut: { executions: 1, say: half },
-  twice: { executions: 2, say: (truth) => truth },
-  late: { executions: 1, say: (truth) => truth, isKept: true },
-  null: { executions: 1, say: () => json('{"result":null}') },
-  empty: { executions: 1, say: () => json("") },
-  ok: { executions: 1, say: () => json('{"result":"OK"}') },
-  another: { executions: 1, say: () => json('{"result":["0","0000000000000000","1","1","1795268812119001"]}') },
-  page: { executions: 1, say: () => page(200) },
+  cut: { executions: 1, respond: truncated },
+  twice: { executions: 2, respond: (original) => original },
+  late: { executions: 1, respond: (original) => original, isKept: true },
+  null: { executions: 1, respond: () => json('{"result":null}') },
+  empty: { executions: 1, respond: () => json("") },
+  ok: { executions: 1, respond: () => json('{"result":"OK"}') },
+  another: { executions: 1, respond: () => json('{"result":["0","0000000000000000","1","1","1795268812119001"]}') },
+  page: { executions: 1, respond: () => page(200) },
 };
 for (const status of [429, 500, 502, 503, 504]) {
-  ACTIONS[`${status}-before`] = { executions: 0, say: () => page(status) };
-  ACTIONS[`${status}-after`] = { executions: 1, say: () => page(status) };
+  ACTIONS[`${status}-before`] = { executions: 0, respond: () => page(status) };
+  ACTIONS[`${status}-after`] = { executions: 1, respond: () => page(status) };
 }
 
 const scripts = JSON.parse(readFileSync(new URL("../vectors/scripts.json", import.meta.url), "utf8"));
@@ -44,36 +44,36 @@ const operations = new Map(
 );
 
 export async function openFaulty(gateway) {
-  const met = new Set();
+  const injected = new Set();
   const copies = new Map();
   return openProxyServer(async (request, response, gone) => {
     try {
       if (isForCopies(request.url)) {
         const name = decodeURIComponent(request.url.slice("/copies/".length));
         for (const copy of copies.get(name)?.splice(0) ?? []) await copy();
-        response.end(met.has(name) ? "met" : "not met");
+        response.end(injected.has(name) ? "injected" : "not injected");
         return;
       }
       const body = await bodyOf(request);
       const [name, action, operation] = NAME.exec(body) ?? [];
-      if (request.url.includes("subscribe") || met.has(name) || !named(body).includes(operation)) {
+      if (request.url.includes("subscribe") || injected.has(name) || !operationsOf(body).includes(operation)) {
         return await forwardResponse(await forwardRequest(gateway, request, body, gone), response);
       }
-      met.add(name);
-      const { executions, say, isKept } = ACTIONS[action];
+      injected.add(name);
+      const { executions, respond, isKept } = ACTIONS[action];
       // The client's disconnection does not cancel a copy.
       const execute = () => forwardRequest(gateway, request, body);
       if (isKept) copies.set(name, [execute]);
-      let truth;
+      let original;
       for (let i = 0; i < executions; i += 1) {
-        const answer = await execute();
-        truth = { status: answer.status, body: await answer.text(), type: answer.headers.get("content-type") };
+        const result = await execute();
+        original = { status: result.status, body: await result.text(), type: result.headers.get("content-type") };
       }
-      if (!say) return void response.destroy();
-      const said = say(truth);
-      response.writeHead(said.status, { "content-type": said.type, "content-length": said.length ?? Buffer.byteLength(said.body) });
-      if (said.length) response.write(said.body, () => response.destroy());
-      else response.end(said.body);
+      if (!respond) return void response.destroy();
+      const sent = respond(original);
+      response.writeHead(sent.status, { "content-type": sent.type, "content-length": sent.length ?? Buffer.byteLength(sent.body) });
+      if (sent.length) response.write(sent.body, () => response.destroy());
+      else response.end(sent.body);
     } catch {
       // The client or the gateway has disconnected.
       response.destroy();
@@ -84,7 +84,7 @@ export async function openFaulty(gateway) {
 const isForCopies = (path) => path.startsWith("/copies/");
 
 /** Returns the operations of the commands in a body, by their scripts. */
-function named(body) {
+function operationsOf(body) {
   const parsed = JSON.parse(body);
   const commands = Array.isArray(parsed[0]) ? parsed : [parsed];
   return commands.map(([command, script]) => {

@@ -44,7 +44,7 @@ describe("hosts", { concurrency: 4 }, () => {
 });
 
 // Runs after all other tests, and checks their requests.
-test("no page and no Worker has asked for a path that is none of a gateway's", () => assert.deepEqual(front.unexpected, []));
+test("pages and Workers request only the paths of a gateway", () => assert.deepEqual(front.unexpected, []));
 
 function pages() {
   let browser;
@@ -53,18 +53,18 @@ function pages() {
 
   for (const [what, way] of Object.entries({ frozen: freeze, hidden: hide, "put into the back/forward cache": leave })) {
     // S31, S35, S37.
-    test(`a page that was ${what} for longer than its lease finds it lost`, async (t) => {
+    test(`a page that was ${what} past the end of its lease reports it lost`, async (t) => {
       const page = await openLonePage(browser, { url: front.url, token });
       t.after(page.close);
       const name = `page:${crypto.randomUUID()}`;
       const held = await page.call("hold", name, 1_500);
-      const comeBack = await way(page);
+      const resume = await way(page);
       const next = await locks.lock(name).acquire({ waitMs: 120_000 });
       assert.ok(next.token > held);
-      await comeBack();
-      const { remaining, aborted, reason, happened } = await page.call("look");
+      await resume();
+      const { remaining, aborted, reason, pageEvents } = await page.call("state");
       assert.deepEqual([remaining, aborted, reason], [0, true, "expired"]);
-      assert.ok(happened.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "came back"), `the browser did it: ${happened}`);
+      assert.ok(pageEvents.includes({ frozen: "freeze", hidden: "hidden" }[what] ?? "restored"), `the browser reported it: ${pageEvents}`);
       assert.equal(await next.release(), "released");
     });
   }
@@ -80,10 +80,10 @@ function requestsOfWorker() {
   after(() => worker?.close());
 
   // S39.
-  test("a hold that outlives its request is renewed for as long as waitUntil keeps that, and no longer", async () => {
+  test("a lease that outlives its request is renewed only while waitUntil keeps the request alive", async () => {
     const name = `outlives:${crypto.randomUUID()}`;
-    await (await get(`/outlives?name=${name}:gone`)).json();
-    await (await get(`/outlives?name=${name}:stays&stays`)).json();
+    await (await get(`/outlive?name=${name}:gone`)).json();
+    await (await get(`/outlive?name=${name}:stays&stays`)).json();
     // Before the lease of a minute ends. Without renewals `stays` would be free by then, too.
     const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
     assert.equal(await next.release(), "released");
@@ -91,19 +91,19 @@ function requestsOfWorker() {
     assert.equal(await locks.readWriteLock(`${name}:stays`).read.forceRelease(), true);
   });
 
-  for (const [what, page] of [["has ended", "/lends"], ["is under way", "/lends?stays"]]) {
-    test(`the signal of a request that ${what} is no signal of this one, and the package goes on`, async (t) => {
+  for (const [what, page] of [["has ended", "/lend-signal"], ["is under way", "/lend-signal?stays"]]) {
+    test(`the signal of another request that ${what} does not fail an acquisition`, async (t) => {
       const client = new AbortController();
       t.after(() => client.abort());
       assert.equal((await get(page, { signal: client.signal })).status, 200);
-      const answer = await (await get(`/borrows?name=borrows:${crypto.randomUUID()}`)).json();
-      assert.deepEqual(answer, { first: "released", now: "released" });
+      const result = await (await get(`/use-lent-signal?name=use-lent-signal:${crypto.randomUUID()}`)).json();
+      assert.deepEqual(result, { first: "released", second: "released" });
     });
   }
 
-  for (const manner of ["attentive", "heedless"]) {
+  for (const manner of ["with-signal", "without-signal"]) {
     // S40, S41.
-    test(`of two ${manner} requests that overlap, the one whose client stays gets the lock`, async (t) => {
+    test(`of two overlapping requests (${manner}), the one whose client stays acquires the lock`, async (t) => {
       const name = `overlap:${crypto.randomUUID()}`;
       const page = (id) => `/${manner}?id=${manner}-${id}&name=${name}`;
       const holder = await locks.lock(name).acquire();
@@ -111,24 +111,24 @@ function requestsOfWorker() {
       const client = new AbortController();
       const leaves = get(page("leaves"), { signal: client.signal }).then((response) => response.text()).catch((error) => error.name);
       const stays = get(page("stays")).then((response) => response.json());
-      await until(() => front.owners(name).size === 2, "both of them wait in Redis");
+      await until(() => front.owners(name).size === 2, "both requests wait in Redis");
 
       client.abort();
       assert.equal(await leaves, "AbortError");
-      if (manner === "attentive") {
-        const ended = async () => (await (await get("/ended")).json())["attentive-leaves"];
+      if (manner === "with-signal") {
+        const ended = async () => (await (await get("/ended")).json())["with-signal-leaves"];
         assert.equal(await until(ended, "the request notices that its client has gone"), "AbortError");
       }
       await holder.release();
-      const answer = await stays;
-      assert.ok(answer.held && answer.token > holder.token);
-      // A heedless request goes on without its client, and is granted in its order too.
-      const isFree = async () => manner === "heedless" || !(await locks.lock(name).inspect()).locked;
+      const result = await stays;
+      assert.ok(result.held && result.token > holder.token);
+      // A request without its signal goes on without its client, and is granted in its order too.
+      const isFree = async () => manner === "without-signal" || !(await locks.lock(name).inspect()).locked;
       assert.ok(await isFree(), "no client holds it any more");
 
       const later = await Promise.all([1, 2, 3].map(async (id) => (await get(page(id))).json()));
       assert.equal(new Set(later.map(({ token }) => token)).size, 3);
-      assert.ok(later.every(({ held, token }) => held && token > answer.token));
+      assert.ok(later.every(({ held, token }) => held && token > result.token));
       assert.ok(await isFree(), "no client holds it any more");
     });
   }
@@ -136,7 +136,7 @@ function requestsOfWorker() {
 
 function stoppedHosts() {
   // S32, S33.
-  test("a process that was stopped for longer than its lease finds it lost, and its write is refused", async (t) => {
+  test("a process that was stopped past the end of its lease reports it lost, and its guarded write is rejected", async (t) => {
     const name = `stopped:${crypto.randomUUID()}`;
     const holder = await startHolder(env, name, 2_000);
     t.after(() => holder.kill());
@@ -146,7 +146,7 @@ function stoppedHosts() {
     const guard = locks.guard(`${name}:value`);
     await guard.set(next, "second");
     holder.signal("SIGCONT");
-    const { remaining, aborted, written } = await holder.ask();
+    const { remaining, aborted, written } = await holder.requestReport();
     assert.deepEqual([remaining, aborted], [0, true]);
     assert.match(written, /^(LeaseLostError|StaleTokenError)$/);
     assert.equal(await guard.newest(), next.token);
@@ -154,7 +154,7 @@ function stoppedHosts() {
   });
 
   // S36.
-  test("what a process that was killed has held is free after its lease", async (t) => {
+  test("the lock of a killed process is free after its lease expires", async (t) => {
     const name = `killed:${crypto.randomUUID()}`;
     const holder = await startHolder(env, name, 2_000);
     t.after(() => holder.kill());
@@ -166,16 +166,16 @@ function stoppedHosts() {
   });
 
   // S38.
-  test("what an isolate that was evicted has held is free after its lease, and the next one is another owner", async (t) => {
+  test("the lock of an evicted isolate is free after its lease expires, and the next isolate is another owner", async (t) => {
     const name = `evicted:${crypto.randomUUID()}`;
-    const holds = async () => {
+    const holdUntilEvicted = async () => {
       const worker = await startWorker({ EDGELATCH_TEST_URL: front.url, EDGELATCH_TEST_TOKEN: token });
       t.after(() => worker.close());
-      const answer = await (await fetch(new URL(`/keeps?name=${name}`, worker.url))).json();
+      const result = await (await fetch(new URL(`/hold?name=${name}`, worker.url))).json();
       await worker.close("SIGKILL");
-      return answer;
+      return result;
     };
-    const [first, second] = [await holds(), await holds()];
+    const [first, second] = [await holdUntilEvicted(), await holdUntilEvicted()];
     assert.ok(second.token > first.token);
     assert.equal(front.owners(name).size, 2);
   });
@@ -195,7 +195,7 @@ function fencing() {
   after(() => stores?.close());
 
   // S33.
-  test("D1 refuses what an older holder writes", async () => {
+  test("D1 rejects a write with an older fencing token", async () => {
     await stores.sql(["table"]);
     assert.deepEqual(await stores.sql(["upsert", { id: "a", total: 1, token: old }]), [1]);
     assert.deepEqual(await stores.sql(["claim", { id: "a", token: young }]), [1]);
@@ -204,7 +204,7 @@ function fencing() {
     assert.deepEqual(await stores.rows("SELECT total, fence FROM invoice"), [{ total: 3, fence: young }]);
   });
 
-  test("D1 refuses a late copy of an earlier write of the same holder", async () => {
+  test("D1 rejects a late duplicate of an earlier write of the same holder", async () => {
     await stores.sql(["numbered table"]);
     await stores.rows("INSERT INTO account (id, balance) VALUES ('a', 0)");
     const write = (step, balance, token) => stores.sql(["numbered update", { id: "a", balance, step, token }]);
@@ -213,7 +213,7 @@ function fencing() {
     assert.deepEqual(await stores.rows("SELECT balance FROM account"), [{ balance: 30 }]);
   });
 
-  test("D1 deletes in one batch under a fence that stays", async () => {
+  test("D1 deletes a row in one batch and keeps its fence", async () => {
     await stores.sql(["fences"], ["upsert", { id: "b", total: 1, token: old }]);
     const remove = (token) => stores.sql(["raise", { name: "n", token }], ["fenced delete", { id: "b", name: "n", token }]);
     await stores.sql(["raise", { name: "n", token: young }]);
@@ -221,12 +221,12 @@ function fencing() {
   });
 
   // S33.
-  test("R2 refuses what an older holder puts", async () => {
+  test("R2 rejects a put with an older fencing token", async () => {
     assert.ok(await stores.put("a", "first", old));
     assert.ok(await stores.put("a", "second", young));
     assert.equal(await stores.put("a", "late", old), false);
     assert.equal(await stores.read("a"), "second");
     const puts = await Promise.all(["x", "y", "z"].map((body) => stores.put("b", body, young)));
-    assert.ok(puts.every(Boolean), "of one token each is put, after another look");
+    assert.ok(puts.every(Boolean), "each put with the same token succeeds after a retry");
   });
 }

@@ -15,15 +15,15 @@ export async function openLonePage(browser, { url, token }) {
   const { browserContextId } = await session.send("Target.createBrowserContext");
   const { targetId } = await session.send("Target.createTarget", { url: address, browserContextId });
   const { sessionId } = await session.send("Target.attachToTarget", { targetId, flatten: false });
-  const waiting = new Map();
+  const pending = new Map();
   session.on("Target.receivedMessageFromTarget", ({ message }) => {
-    const { id, ...answer } = JSON.parse(message);
-    waiting.get(id)?.(answer);
+    const { id, ...response } = JSON.parse(message);
+    pending.get(id)?.(response);
   });
   const send = async (method, params = {}) => {
-    const id = waiting.size + 1;
+    const id = pending.size + 1;
     const { promise, resolve } = Promise.withResolvers();
-    waiting.set(id, resolve);
+    pending.set(id, resolve);
     await session.send("Target.sendMessageToTarget", { sessionId, message: JSON.stringify({ id, method, params }) });
     const { result, error } = await promise;
     if (error) throw new Error(`${method}: ${error.message}`);
@@ -36,20 +36,20 @@ export async function openLonePage(browser, { url, token }) {
   };
   /** Calls a function of the page once the page has defined it, and returns its result. */
   const call = async (name, ...values) => {
-    const isThere = () => evaluate(`typeof globalThis.${name} === "function"`).catch(() => false);
-    await until(isThere, `the page has ${name}`);
+    const isDefined = () => evaluate(`typeof globalThis.${name} === "function"`).catch(() => false);
+    await until(isDefined, `the page has ${name}`);
     return evaluate(`globalThis.${name}(${values.map((value) => JSON.stringify(value)).join()})`);
   };
-  const behind = async () => {
+  const moveToBackground = async () => {
     const other = await session.send("Target.createTarget", { url: "about:blank", browserContextId });
     await session.send("Target.activateTarget", { targetId: other.targetId });
   };
-  const front = () => session.send("Target.activateTarget", { targetId });
+  const bringToFront = () => session.send("Target.activateTarget", { targetId });
   const close = async () => {
     await session.send("Target.disposeBrowserContext", { browserContextId });
     server.close();
   };
-  return { send, call, close, behind, front };
+  return { send, call, close, moveToBackground, bringToFront };
 }
 
 /**
@@ -64,9 +64,9 @@ export async function freeze({ send }) {
  * Brings another tab in front of the page, as users do; returns a function that brings the page
  * back.
  */
-export async function hide({ behind, front }) {
-  await behind();
-  return front;
+export async function hide({ moveToBackground, bringToFront }) {
+  await moveToBackground();
+  return bringToFront;
 }
 
 /** Navigates to another address; returns a function that navigates back. */

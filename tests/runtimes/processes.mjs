@@ -26,8 +26,8 @@ const RUNTIMES = {
 /** The ways in which a program ends, and the last line that it prints. */
 const ENDINGS = {
   "a lease is held": "held",
-  "events are listened to": "listening",
-  "a call waits": "acquired",
+  "event iterators are open": "listening",
+  "an acquire is waiting": "acquired",
   "the work of run is pending": "worked",
 };
 
@@ -43,7 +43,7 @@ const REASONS = {
 export function processes(env) {
   for (const [name, [program, args]] of Object.entries(RUNTIMES)) {
     describe(name, { concurrency: 2 }, () => inRuntime(name, env, (file, more) => runProgram(program, args, { ...env, ...more }, file)));
-    test(`${name} prints little of an uncaught error, and names the caller`, () => uncaught(program, args, env));
+    test(`${name} prints a short uncaught error that names the caller`, () => uncaught(program, args, env));
   }
   // As in a program that uses the Rust crate, where only its timers keep the program running.
   test("timers keep a program running, unless the npm package's entry unrefs them", async () => {
@@ -54,7 +54,7 @@ export function processes(env) {
 }
 
 function inRuntime(runtime, env, run) {
-  test("a gateway that cannot be reached: nothing is held, and host, reason and cause are told at once", async (t) => {
+  test("an unreachable gateway is reported at once with host, reason and cause, and nothing is held", async (t) => {
     const targets = await openTargets(t);
     const results = await run("unreachable.mjs", { TARGETS: JSON.stringify(targets) });
     assert.deepEqual(Object.keys(results), Object.keys(targets));
@@ -70,12 +70,12 @@ function inRuntime(runtime, env, run) {
   });
 
   for (const [ending, printed] of Object.entries(ENDINGS)) {
-    test(`a program ends when nothing is left to wait for: ${ending}`, async () => {
+    test(`a program exits when no call is pending: ${ending}`, async () => {
       assert.equal(await run("ending.mjs", { ENDING: ending }), printed);
     });
   }
 
-  test("import and require in one process: errors are the same, and locks and leases are refused with the reason", async () => {
+  test("import and require in one process recognize each other's errors and reject each other's locks and leases", async () => {
     const [areTwo, ...both] = await run("copies.mjs");
     assert.ok(areTwo, "there are two copies");
     for (const { isOurs, isTheirs, messages, end } of both) {
@@ -86,7 +86,7 @@ function inRuntime(runtime, env, run) {
 
   test("values of another realm are accepted", async () => assert.deepEqual(await run("realms.mjs"), [4, {}]));
 
-  test("the console shows kind, name, token and remaining time", async () => {
+  test("the console shows kind, name, fencing token and remaining time", async () => {
     const { name, token, texts } = await run("shown.mjs");
     const { host } = new URL(env.EDGELATCH_TEST_URL);
     const expected = [
@@ -113,8 +113,8 @@ async function openTargets(t) {
   const closed = createServer();
   const refused = await listen(closed);
   closed.close();
-  const answer = (_request, response) => response.end();
-  const [plain, secure] = [await listen(createServer(answer)), await listen(createSecureServer(selfSigned(), answer))];
+  const respond = (_request, response) => response.end();
+  const [plain, secure] = [await listen(createServer(respond)), await listen(createSecureServer(selfSigned(), respond))];
   return {
     "a refused port": `http://127.0.0.1:${refused}`,
     "an unknown host": "https://nowhere.invalid",
@@ -130,7 +130,7 @@ async function uncaught(program, args, env) {
 
   const options = { cwd: await newProject(), env: { PATH: process.env.PATH, NO_COLOR: "1", ...env } };
   const started = promisify(execFile)(program, [...args, "tests/programs/uncaught.mjs"], options);
-  const { stderr } = await started.then(() => assert.fail("it ended well"), (error) => error);
+  const { stderr } = await started.then(() => assert.fail("it exited without an error"), (error) => error);
   assert.match(stderr, /invoice:42/);
   assert.match(stderr, /chargeInvoice/);
   assert.ok(stderr.length < 3_000, `it printed ${stderr.length} characters: ${stderr}`);

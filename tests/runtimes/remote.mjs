@@ -37,9 +37,9 @@ export function remoteTests(cases, run) {
     return Promise.race([begun.promise, ended]);
   });
   after(() => ended.catch(() => {}));
-  for (const [together, members] of blocks(cases)) {
+  for (const [isConcurrent, members] of blocks(cases)) {
     const declare = () => members.forEach(({ name }) => test(name, async () => passes(await results.get(name).promise)));
-    if (together) describe("concurrent cases", { concurrency: members.length }, declare);
+    if (isConcurrent) describe("concurrent cases", { concurrency: members.length }, declare);
     else declare();
   }
   return async () => {
@@ -57,8 +57,8 @@ function passes(error) {
 function blocks(cases) {
   const blocks = [];
   for (const one of cases) {
-    const together = Boolean(one.isConcurrent);
-    if (blocks.at(-1)?.[0] !== together) blocks.push([together, []]);
+    const isConcurrent = Boolean(one.isConcurrent);
+    if (blocks.at(-1)?.[0] !== isConcurrent) blocks.push([isConcurrent, []]);
     blocks.at(-1)[1].push(one);
   }
   return blocks;

@@ -64,7 +64,7 @@ describe("runtimes", { concurrency: 3 }, () => {
 });
 
 // Runs after all other tests, and checks their requests.
-test("no page and no Worker has asked for a path that is none of a gateway's", () => {
+test("pages and Workers request only the paths of a gateway", () => {
   assert.deepEqual([...front.unexpected, ...faulty.unexpected], []);
 });
 
@@ -81,7 +81,7 @@ function program(title, find, args, variables = () => ({}), where = {}) {
   describe(title, IN_TURN, () => {
     const end = remoteTests(list(where), async (report, only) =>
       runSuite(await find(), args, { ...env, ...(await variables()) }, { report, only }));
-    test("the program ends by itself and complains of nothing", end);
+    test("the program exits by itself and writes nothing to stderr", end);
   });
 }
 
@@ -95,18 +95,18 @@ function settingsOfNode() {
   };
   program("Node on Webdis", async () => process.execPath, ["--expose-gc"], onWebdis, { dialect: "webdis" });
   // The package needs to change none of the frozen objects.
-  test("Node with frozen intrinsics", async () => {
+  test("the package works in Node with frozen intrinsics", async () => {
     const flags = ["--frozen-intrinsics", "--disable-proto=throw", "--no-warnings"];
     assert.deepEqual(await runProgram(process.execPath, flags, env, "frozen.mjs"), ["released", true]);
   });
   // S84.
   for (const trap of ["clock", "memory"]) {
-    test(`a module that fails inside (${trap}) is used no more, and each client is notified`, async () => {
-      const told = await runProgram(process.execPath, [], { ...env, TRAP: trap }, "trap.mjs");
-      assert.deepEqual(told, ["first", "told", "asked", "again", "atOnce"].map((what) => [what, true]));
+    test(`a trap of the module (${trap}) rejects every later call, and each client is notified`, async () => {
+      const checks = await runProgram(process.execPath, [], { ...env, TRAP: trap }, "trap.mjs");
+      assert.deepEqual(checks, ["first", "signalReason", "pending", "later", "synchronous"].map((what) => [what, true]));
     });
   }
-  test("Node shows no token of any object", async () => {
+  test("util.inspect shows no token of any object", async () => {
     const shown = await runProgram(process.execPath, [], env, "inspect.mjs");
     assert.ok(shown.length > 10 && shown.every((text) => text.length > 0));
     for (const text of shown) assert.ok(!text.includes(token) && !/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-/.test(text), text);
@@ -120,9 +120,9 @@ function pages() {
   for (const way of isFull ? ways : ways.slice(0, 1)) {
     describe(way.name, IN_TURN, () => {
       const end = remoteTests(list(), (report, only) => runPage(browser, way, { url: front.url, token, only, report }));
-      test("the browser complains of nothing", async () => assert.deepEqual((await end()).complaints, []));
+      test("the browser reports no error", async () => assert.deepEqual((await end()).complaints, []));
       // S44.
-      test("nothing is stored that a copy of the tab could begin with", async () => assert.deepEqual((await end()).stored, []));
+      test("the page stores nothing that a duplicated tab could start from", async () => assert.deepEqual((await end()).stored, []));
     });
   }
   if (!isFull) return;
@@ -134,7 +134,7 @@ function pages() {
       const token = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
       return runPage(browser, way, { url: front.url, token, only, report });
     });
-    test("the browser complains of nothing", async () => assert.deepEqual((await end()).complaints, []));
+    test("the browser reports no error", async () => assert.deepEqual((await end()).complaints, []));
   });
 }
 
@@ -149,7 +149,7 @@ function worker() {
       await close();
     }
   });
-  test("the Worker ends its answer", end);
+  test("the Worker ends its response", end);
 }
 
 /** Returns the Node that users of this machine have, which may be older than that of the tools. */

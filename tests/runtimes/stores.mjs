@@ -21,8 +21,8 @@ export async function startStores() {
   ];
   const options = { name: "stores", compatibilityDate: DATE, modules, d1Databases: ["DB"], r2Buckets: ["BUCKET"] };
   const worker = new Miniflare(convertV4MiniflareOptions(options));
-  const ask = async (question) => {
-    const response = await worker.dispatchFetch("http://stores/", { method: "POST", body: JSON.stringify(question) });
+  const send = async (request) => {
+    const response = await worker.dispatchFetch("http://stores/", { method: "POST", body: JSON.stringify(request) });
     if (!response.ok) throw new Error(await response.text());
     return response.json();
   };
@@ -33,12 +33,12 @@ export async function startStores() {
      * has changed.
      */
     sql: async (...recipes) => {
-      const results = await ask({ statements: recipes.map(([title, values = {}]) => statement(title, values)) });
+      const results = await send({ statements: recipes.map(([title, values = {}]) => statement(title, values)) });
       return results.map(({ changes }) => changes);
     },
-    rows: async (sql) => (await ask({ statements: [{ sql, values: [] }] }))[0].rows,
+    rows: async (sql) => (await send({ statements: [{ sql, values: [] }] }))[0].rows,
     /** Returns whether the put was executed. */
-    put: async (key, body, token) => (await ask({ put: [key, body, token] })).written,
+    put: async (key, body, token) => (await send({ put: [key, body, token] })).written,
     read: async (key) => (await (await worker.getR2Bucket("BUCKET")).get(key))?.text(),
     close: () => worker.dispose(),
   };

@@ -65,7 +65,7 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
   const runCase = async ({ name, run }) => {
     try {
       await run(new World({ edgelatch, url, token, loads, faulty, dialect }));
-      same(unexpected.splice(0), [], "requests that went elsewhere");
+      same(unexpected.splice(0), [], "requests to an unexpected address");
       same(changedPrototypes(), [], "shared prototypes");
     } catch (error) {
       return report({ name, error: String(error?.stack ?? error) });
@@ -91,10 +91,10 @@ function unexpectedRequests({ url, faulty, dialect }) {
     text.startsWith(url) && (dialect === "webdis" ? text === `${url}/` : isExpectedUrl(text.slice(url.length))) ||
     faulty && text.startsWith(faulty) && (isExpectedUrl(text.slice(faulty.length)) || text.startsWith(`${faulty}/copies/`));
   const unexpected = [];
-  const { fetch: carry } = globalThis;
+  const { fetch: original } = globalThis;
   globalThis.fetch = (input, init) => {
     if (!isKnown(String(input))) unexpected.push(String(input));
-    return carry(input, init);
+    return original(input, init);
   };
   return unexpected;
 }
@@ -113,10 +113,10 @@ class World {
    */
   client(options = {}) {
     const sent = [];
-    const carry = options.fetch ?? ((input, init) => fetch(input, init));
+    const send = options.fetch ?? ((input, init) => fetch(input, init));
     const counted = (input, init) => {
       sent.push({ input, init });
-      return carry(input, init);
+      return send(input, init);
     };
     const defaults = { url: this.url, token: this.token, dialect: this.dialect, requestTimeoutMs: 60_000 };
     const locks = this.edgelatch.connect({ ...defaults, ...options, fetch: counted });

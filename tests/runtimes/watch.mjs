@@ -94,23 +94,23 @@ export async function crossingsOf(work) {
 
 /**
  * The smallest allocation of WebAssembly's allocator takes sixteen bytes, with the four bytes that
- * it keeps before each piece.
+ * it keeps before each block.
  */
-const [ASKED, PIECE, ALIGNED] = [12, 16, 4];
+const [REQUESTED, BLOCK, ALIGNED] = [12, 16, 4];
 
 /**
- * Returns the size of WebAssembly's memory, and the bytes in use, in units of the smallest piece.
- * Memory never shrinks, so its size shows the highest use so far, not the present one. All pieces
+ * Returns the size of WebAssembly's memory, and the bytes in use, in units of the smallest block.
+ * Memory never shrinks, so its size shows the highest use so far, not the present one. All blocks
  * that can be allocated before it grows are not in use.
  */
 export function memory() {
   const { memory, __wbindgen_malloc: allocate, __wbindgen_free: free } = wasm;
   const size = memory.buffer.byteLength;
-  const had = [];
-  while (memory.buffer.byteLength === size) had.push(allocate(ASKED, ALIGNED));
-  for (const piece of had) free(piece, ASKED, ALIGNED);
-  // The last piece is from the memory that was added.
-  return { size, used: size - (had.length - 1) * PIECE };
+  const allocated = [];
+  while (memory.buffer.byteLength === size) allocated.push(allocate(REQUESTED, ALIGNED));
+  for (const block of allocated) free(block, REQUESTED, ALIGNED);
+  // The last block is from the memory that was added.
+  return { size, used: size - (allocated.length - 1) * BLOCK };
 }
 
 function timer(callback, ms = 0, ...values) {
@@ -140,7 +140,7 @@ export function timersLeft() {
 }
 
 /** Advances both clocks, and fires the timers that are due, in their order. */
-export function putForward(ms) {
+export function advanceTime(ms) {
   moveClocks({ monotonic: ms, wall: ms });
   const due = [...timers].filter(([, { due }]) => due <= performance.now()).sort(([, a], [, b]) => a.due - b.due);
   for (const [id, { fire }] of due) {
@@ -176,12 +176,12 @@ function membersOfAll() {
 
 /** Unhandled rejections. */
 export const unhandled = [];
-const note = (reason) => unhandled.push(String(reason?.stack ?? reason));
+const record = (reason) => unhandled.push(String(reason?.stack ?? reason));
 if (globalThis.process?.versions?.node) {
-  process.on("unhandledRejection", note);
+  process.on("unhandledRejection", record);
 } else {
   globalThis.addEventListener?.("unhandledrejection", (event) => {
     event.preventDefault();
-    note(event.reason);
+    record(event.reason);
   });
 }

@@ -3,7 +3,7 @@
 import { ok, rejection, same, until } from "../check.mjs";
 
 export const abort = {
-  async "a signal that was aborted before sends nothing"(world) {
+  async "an already aborted signal rejects the call without a request"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     for (const reason of [new Error("mine"), "a text", 0, null]) {
@@ -12,7 +12,7 @@ export const abort = {
         () => lock.acquire({ signal }),
         () => lock.tryAcquire({ signal }),
         () => lock.acquire({ waitMs: "until-aborted", signal }),
-        () => lock.run({ signal }, () => ok(false, "the work is not begun")),
+        () => lock.run({ signal }, () => ok(false, "the work does not start")),
       ];
       for (const call of calls) ok((await rejection(call())) === reason, `rejects with the reason ${reason}`);
     }
@@ -21,7 +21,7 @@ export const abort = {
   },
 
   // S59.
-  async "an abort ends a wait with the caller's reason, and leaves nothing"(world) {
+  async "an abort rejects a waiting acquire with the signal's reason and leaves no hold"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const holder = await world.client().locks.lock(lock.name).acquire();
@@ -30,44 +30,44 @@ export const abort = {
       const requests = sent.length;
       const reason = new Error("mine");
       const waiting = rejection(lock.acquire({ waitMs, signal: controller.signal }));
-      await until(() => sent.length > requests + 1, "the waiter asks, and again");
+      await until(() => sent.length > requests + 1, "the waiter sends two requests");
       controller.abort(reason);
       ok((await waiting) === reason, "the reason itself");
     }
     await holder.release();
     same((await lock.inspect()).locked, false);
     const lease = await lock.tryAcquire();
-    ok(lease !== null, "the next one gets it");
+    ok(lease !== null, "the next acquire succeeds");
     await lease.release();
   },
 
   // S40, S81.
-  async "an abort undoes a grant that is still on its way"(world) {
+  async "an abort releases a grant whose response has not arrived"(world) {
     const lock = world.lock();
-    let answerIsHere;
-    const answered = new Promise((resolve) => (answerIsHere = resolve));
-    let letGo;
-    const aborted = new Promise((resolve) => (letGo = resolve));
-    const withheld = async (input, init) => {
+    let onResponse;
+    const responseArrived = new Promise((resolve) => (onResponse = resolve));
+    let resume;
+    const aborted = new Promise((resolve) => (resume = resolve));
+    const delayed = async (input, init) => {
       const response = await fetch(input, { ...init, signal: null });
-      answerIsHere();
+      onResponse();
       await aborted;
       return response;
     };
     await lock.inspect();
     const controller = new AbortController();
-    const { locks } = world.client({ fetch: withheld });
+    const { locks } = world.client({ fetch: delayed });
     const waiting = rejection(locks.lock(lock.name).acquire({ signal: controller.signal }));
-    await answered;
+    await responseArrived;
     await until(async () => (await lock.inspect()).locked, "the grant without a known result");
     controller.abort("enough");
-    letGo();
+    resume();
     same(await waiting, "enough");
     same((await lock.inspect()).locked, false);
   },
 
   // S81.
-  async "an abort after the grant changes nothing"(world) {
+  async "an abort after the grant does not affect the lease"(world) {
     const lock = world.lock();
     const controller = new AbortController();
     const lease = await lock.acquire({ signal: controller.signal });
@@ -75,7 +75,7 @@ export const abort = {
     same([lease.signal.aborted, await lease.isHeld(), await lease.release()], [false, true, "released"]);
   },
 
-  async "one signal ends all that wait with it"(world) {
+  async "one signal aborts every waiting acquire that uses it"(world) {
     const lock = world.lock();
     const holder = await lock.acquire();
     const controller = new AbortController();
@@ -83,14 +83,14 @@ export const abort = {
     const waits = Array.from({ length: 4 }, () =>
       rejection(locks.lock(lock.name).acquire({ waitMs: "until-aborted", signal: controller.signal })),
     );
-    await until(() => commandsOf(sent) >= 4, "each of them sends a command");
+    await until(() => commandsOf(sent) >= 4, "each acquire sends a command");
     controller.abort("all");
     same(await Promise.all(waits), Array(4).fill("all"));
     await holder.release();
     same((await lock.inspect()).locked, false);
   },
 
-  async "no listener is left on the caller's signal"(world) {
+  async "the client removes its listeners from the caller's signal"(world) {
     const lock = world.lock();
     const { signal } = new AbortController();
     const listeners = new Set();

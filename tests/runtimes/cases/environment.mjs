@@ -3,7 +3,7 @@
 import { ok, rejection, same, throws } from "../check.mjs";
 
 export const environment = {
-  async "the names of Upstash and of Vercel are known"(world) {
+  async "fromEnv reads the variables of Upstash and of Vercel"(world) {
     const { url, token } = world;
     const environments = [
       [{ UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token }],
@@ -20,7 +20,7 @@ export const environment = {
     }
   },
 
-  "what is missing is named as it was looked for"(world) {
+  "fromEnv reports a missing variable or an invalid argument by its name"(world) {
     const { url, token, connect, InvalidOptionError } = world;
     const [URL, TOKEN] = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
     const missing = [
@@ -43,7 +43,7 @@ export const environment = {
     }
   },
 
-  "an invalid value is reported under the name of its variable"(world) {
+  "fromEnv reports an invalid value by the name of its variable"(world) {
     const { url, token, connect, InvalidOptionError } = world;
     const [URL, TOKEN] = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
     for (const [env, options, option, advice] of [
@@ -58,7 +58,7 @@ export const environment = {
     }
   },
 
-  async "without an environment it is the process's"(world) {
+  async "fromEnv without an argument reads process.env"(world) {
     const { connect, InvalidOptionError } = world;
     const error = await rejection((async () => connect.fromEnv())());
     ok(error instanceof InvalidOptionError, "nothing is set where the tests run");

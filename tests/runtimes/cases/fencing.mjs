@@ -4,11 +4,11 @@
  */
 
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { advanceTime } from "../watch.mjs";
 
 export const fencing = {
   // S33.
-  async "a guard refuses what is older than what it has seen"(world) {
+  async "a guard rejects a write with an older fencing token than its newest"(world) {
     const { locks } = world.client();
     const lock = locks.lock(world.name());
     const guard = locks.guard(`{${lock.name}}:value`);
@@ -22,7 +22,7 @@ export const fencing = {
     const young = await lock.acquire();
     same([await guard.claim(young), await guard.newest()], [undefined, young.token]);
     const stale = await rejects(guard.set(old, "late"), world.StaleTokenError, { reason: "superseded", newest: young.token });
-    ok(stale.message.length > 5, "it says what happened");
+    ok(stale.message.length > 5, "the message says what happened");
     await rejects(guard.delete(old), world.StaleTokenError);
     same(await old.release(), "lost");
     same(await young.eval("return redis.call('GET', KEYS[1])", [`{${lock.name}}:nothing`]), null);
@@ -31,7 +31,7 @@ export const fencing = {
     await rejects(guard.set(young, "after its end"), world.LeaseLostError, { reason: "gone" });
   },
 
-  async "a guard takes leases, texts and options, and refuses others"(world) {
+  async "a guard rejects invalid leases, values, keys and options"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const lease = await lock.acquire();
@@ -58,23 +58,23 @@ export const fencing = {
     await lease.release();
   },
 
-  async "a guard rejects leases of another lock than its own, and names both unless names are to stay out"(world) {
+  async "a guard rejects a lease of another lock and names both locks unless redactNames is set"(world) {
     const { locks, sent } = world.client();
     const [own, other] = [locks.lock(world.name()), locks.lock(world.name())];
     const [lease, foreign] = [await own.acquire(), await other.acquire()];
     const key = `{${own.name}}:value`;
     const first = locks.guard(key);
     await first.set(lease, "value");
-    const told = locks.guard(key, { lock: own.name });
+    const named = locks.guard(key, { lock: own.name });
     const requests = sent.length;
-    for (const guard of [first, told]) {
+    for (const guard of [first, named]) {
       for (const write of [guard.set(foreign, "x"), guard.delete(foreign), guard.claim(foreign, { name: other.name })]) {
         const { message } = await rejects(write, world.InvalidOptionError, { option: "lease" });
         ok([own.name, other.name].every((name) => message.includes(name)), message);
       }
     }
     same(sent.length, requests, "requests");
-    await told.claim(lease);
+    await named.claim(lease);
 
     const redacting = world.client({ redactNames: true }).locks.guard(key, { lock: own.name });
     const error = await rejects(redacting.claim(foreign), world.InvalidOptionError, { option: "lease" });
@@ -90,7 +90,7 @@ export const fencing = {
     await both.release();
   },
 
-  async "a script runs while the lease is held, and answers what it returns"(world) {
+  async "eval returns the script's result while the lease is held"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const key = `{${lock.name}}:total`;
@@ -112,24 +112,24 @@ export const fencing = {
     await next.release();
   },
 
-  async "a script whose answer is lost runs once"(world) {
-    let toLose = 0;
+  async "eval runs a script once when its response is lost"(world) {
+    let responsesToLose = 0;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
-      if (response.ok && toLose-- > 0) throw new TypeError("the connection broke");
+      if (response.ok && responsesToLose-- > 0) throw new TypeError("the connection broke");
       return response;
     };
     const lock = world.lock({ fetch: losing });
     const lease = await lock.acquire();
     const count = (text) => lease.eval(text, [`{${lock.name}}:count`]);
     await count("return redis.call('DEL', KEYS[1])");
-    toLose = 1;
+    responsesToLose = 1;
     same(await count("return redis.call('INCR', KEYS[1])"), 1);
     same(await count("return redis.call('GETDEL', KEYS[1])"), "1");
     await lease.release();
   },
 
-  async "events tell what becomes of a lease, and end with it"(world) {
+  async "lease events report the grant, the renewal and the release, then end"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const events = lease.events();
@@ -144,7 +144,7 @@ export const fencing = {
     same(await events.next(), { done: true });
   },
 
-  async "events tell of a loss, to each who listens"(world) {
+  async "lease events report a lost lease to every listener"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const listen = async () => {
@@ -156,20 +156,20 @@ export const fencing = {
     await lock.forceRelease();
     same(await lease.isHeld(), false);
     same(await Promise.all(both), [["held", "gone"], ["held", "gone"]]);
-    same((await lease.events().next()).value.type, "lost", "who comes late");
+    same((await lease.events().next()).value.type, "lost", "a late listener");
   },
 
   // S27, S57.
-  async "a Redis that is behind is noticed, and what it grants with an older token is given back"(world) {
+  async "a grant with an older fencing token is released and the clock step is reported"(world) {
     let behindMs = 0;
-    const turned = async (...call) => {
+    const rewound = async (...call) => {
       const { result, ...rest } = await (await fetch(...call)).json();
       if (!result) return Response.json(rest, { status: 400 });
       const [code, value, ms, serverMs, echo] = result;
       const token = value > 1e12 ? String(value - 1000 * behindMs) : value;
       return Response.json({ result: [code, token, ms, String(serverMs - behindMs), echo] });
     };
-    const { locks } = world.client({ fetch: turned, wakeups: "off" });
+    const { locks } = world.client({ fetch: rewound, wakeups: "off" });
     const lock = locks.lock(world.name());
     same(await lock.run(() => "done"), "done");
     behindMs = 600_000;
@@ -183,12 +183,12 @@ export const fencing = {
   },
 
   // S47.
-  async "a gateway that wants to be left alone is, for as long as it says"(world) {
+  async "a waiter sends no retry during the Retry-After of a 429 response"(world) {
     const now = 1_800_000_000_000;
     const at = (ms) => new Date(ms).toUTCString();
-    for (const told of ["60", at(now + 60_000)]) {
-      const away = async () => new Response("", { status: 429, headers: { "retry-after": told, date: at(now) } });
-      const { locks, sent } = world.client({ fetch: away, wakeups: "off" });
+    for (const retryAfter of ["60", at(now + 60_000)]) {
+      const refuse = async () => new Response("", { status: 429, headers: { "retry-after": retryAfter, date: at(now) } });
+      const { locks, sent } = world.client({ fetch: refuse, wakeups: "off" });
       const end = locks.lock(world.name()).acquire({ waitMs: 50_000 }).catch((error) => error);
       await until(() => sent.length > 0, "the first try");
       let error;
@@ -196,11 +196,11 @@ export const fencing = {
       // Until shortly before the end of the wait: if `Retry-After` were ignored, retries would be
       // sent all the time.
       for (let second = 0; second < 40; second += 1) {
-        putForward(1_000);
+        advanceTime(1_000);
         await new Promise((next) => setTimeout(next));
       }
-      same(sent.length, 1, `requests of the wait, told ${told}`);
-      await until(() => (putForward(1_000), error), "the end of the wait");
+      same(sent.length, 1, `requests of the wait, Retry-After: ${retryAfter}`);
+      await until(() => (advanceTime(1_000), error), "the end of the wait");
       ok(error instanceof world.OutcomeUnknownError, String(error));
       // The last try has three attempts, and so has its undoing.
       ok(sent.length <= 7, `${sent.length} requests`);

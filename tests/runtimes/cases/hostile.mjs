@@ -5,8 +5,8 @@
 
 import { ok, rejects, same, until } from "../check.mjs";
 
-const NOT_A_LOCK_S_ANSWER = "<!doctype html><title>502 Bad Gateway</title>";
-const answer = (body, status = 200, headers = {}) => async () => new Response(body, { status, headers });
+const HTML_PAGE = "<!doctype html><title>502 Bad Gateway</title>";
+const respondWith = (body, status = 200, headers = {}) => async () => new Response(body, { status, headers });
 const throwing = () => { throw new TypeError("thrown on purpose"); };
 const shaped = (fields) => async () => ({ status: 200, headers: new Headers(), body: null, ...fields });
 const reading = (read) => shaped({ body: { getReader: () => ({ read }) } });
@@ -20,18 +20,18 @@ const UNSENT = {
 };
 
 /** The request may have been executed, and its undoing is not confirmed either. */
-const UNCLEAR = {
+const OUTCOME_UNKNOWN = {
   rejects: async () => throwing(),
-  "rejects with nothing": () => Promise.reject(),
+  "rejects with undefined": () => Promise.reject(),
   "never settles": never,
   "is a thenable that never settles": () => ({ then() {} }),
   "is a thenable that throws": () => ({ then: throwing }),
-  "answers undefined": () => undefined,
-  "answers null": async () => null,
-  "answers a number": async () => 200,
-  "answers a text": async () => NOT_A_LOCK_S_ANSWER,
-  "answers an empty object": async () => ({}),
-  "answers a function": async () => () => {},
+  "returns undefined": () => undefined,
+  "returns null": async () => null,
+  "returns a number": async () => 200,
+  "returns a text": async () => HTML_PAGE,
+  "returns an empty object": async () => ({}),
+  "returns a function": async () => () => {},
   "has no headers": shaped({ headers: undefined }),
   "has headers of another kind": shaped({ headers: { get: 5 } }),
   "has headers that throw": shaped({ headers: { get: throwing } }),
@@ -47,39 +47,39 @@ const UNCLEAR = {
   "reads and never settles": reading(never),
   "reads a byte now and then": reading(async () => (await pause(), { done: false, value: new Uint8Array([0x20]) })),
   "reads without an end": reading(async () => ({ done: false, value: new Uint8Array(16_384) })),
-  "answers ten megabytes": answer("x".repeat(10_000_000)),
-  "answers nothing": answer(""),
-  "answers HTML": answer(NOT_A_LOCK_S_ANSWER),
-  "answers HTML and 502": answer(NOT_A_LOCK_S_ANSWER, 502),
-  "answers half a JSON": answer('{"result":["0"'),
-  "answers JSON of another shape": answer('{"result":{"a":1}}'),
-  "answers null as result": answer('{"result":null}'),
-  "answers another request": answer('{"result":["0","0000000000000000","1","1","1795268812119001"]}'),
-  "answers bytes that are no text": answer(new Uint8Array([0xff, 0xfe, 0x7b])),
-  "answers deep nesting": answer("[".repeat(50_000)),
-  "redirects": answer(null, 302, { location: "https://example.com/" }),
+  "responds with ten megabytes": respondWith("x".repeat(10_000_000)),
+  "responds with an empty body": respondWith(""),
+  "responds with HTML": respondWith(HTML_PAGE),
+  "responds with HTML and 502": respondWith(HTML_PAGE, 502),
+  "responds with half a JSON": respondWith('{"result":["0"'),
+  "responds with JSON of another shape": respondWith('{"result":{"a":1}}'),
+  "responds with null as result": respondWith('{"result":null}'),
+  "responds to another request": respondWith('{"result":["0","0000000000000000","1","1","1795268812119001"]}'),
+  "responds with bytes that are no text": respondWith(new Uint8Array([0xff, 0xfe, 0x7b])),
+  "responds with deep nesting": respondWith("[".repeat(50_000)),
+  "redirects": respondWith(null, 302, { location: "https://example.com/" }),
   "redirects as browsers show it": shaped({ status: 0, type: "opaqueredirect" }),
-  "is failing": answer('{"error":"internal"}', 500),
+  "is failing": respondWith('{"error":"internal"}', 500),
 };
 
-/** The entries of `UNCLEAR` that end only with the time of an attempt. */
+/** The entries of `OUTCOME_UNKNOWN` that end only with the request timeout. */
 const ENDLESS = new Set([
   "never settles", "is a thenable that never settles", "reads and never settles", "reads a byte now and then", "reads without an end",
 ]);
 
 /** A temporary refusal of every request. */
-const FULL = answer(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400);
+const OUT_OF_MEMORY = respondWith(`{"error":"OOM command not allowed when used memory > 'maxmemory'."}`, 400);
 
 /** A definite refusal. */
 const REFUSED = {
-  unauthorized: answer('{"error":"WRONGPASS invalid or missing auth token"}', 401),
-  "wrong-type": answer('{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"}', 400),
+  unauthorized: respondWith('{"error":"WRONGPASS invalid or missing auth token"}', 401),
+  "wrong-type": respondWith('{"error":"WRONGTYPE Operation against a key holding the wrong kind of value"}', 400),
 };
 
 export const hostile = {
-  async "what was not sent is unreachable, and nothing is held"(world) {
+  async "a request that was not sent fails as unreachable, and nothing is held"(world) {
     await each(UNSENT, async (fetch) => {
-      const { lock, sent } = meeting(world, fetch);
+      const { lock, sent } = lockWith(world, fetch);
       await rejects(lock.tryAcquire(), world.GatewayUnreachableError);
       ok(sent.length <= 3, "a few attempts");
       await rejects(lock.forceRelease(), world.GatewayUnreachableError);
@@ -87,15 +87,15 @@ export const hostile = {
   },
 
   // S2, S15, S49, S52, S53, S54.
-  async "what may have been done is unknown, with the time after which it is over"(world) {
-    await each(UNCLEAR, async (fetch, name) => {
-      const { lock, sent } = meeting(world, fetch, ENDLESS.has(name) ? BRIEF : {});
+  async "a request that may have been executed fails as outcome unknown, with the time until the lock is free"(world) {
+    await each(OUTCOME_UNKNOWN, async (fetch, name) => {
+      const { lock, sent } = lockWith(world, fetch, ENDLESS.has(name) ? SHORT_TIMEOUT : {});
       // An address that has returned only web pages is not a gateway's.
-      if (name === "answers HTML") return void (await rejects(lock.tryAcquire(), world.GatewayUnreachableError));
+      if (name === "responds with HTML") return void (await rejects(lock.tryAcquire(), world.GatewayUnreachableError));
       const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
       ok(Number.isSafeInteger(error.freeInMs) && error.freeInMs >= 30_000, "the time until it is free");
       ok(sent.length <= 6, "a few attempts, and a few to undo them");
-      const status = name.startsWith("answers HTML") ? (name.endsWith("502") ? 502 : 200) : name === "is failing" ? 500 : undefined;
+      const status = name.startsWith("responds with HTML") ? (name.endsWith("502") ? 502 : 200) : name === "is failing" ? 500 : undefined;
       const unreachable = await rejects(lock.inspect(), world.GatewayUnreachableError);
       if (status) same([error.status, unreachable.status], [status, status], name);
       if (name === "rejects") same(["status" in error, "status" in unreachable], [false, false]);
@@ -103,33 +103,33 @@ export const hostile = {
   },
 
   async "a web page in place of a gateway's response leaves the outcome unknown"(world) {
-    const page = answer(NOT_A_LOCK_S_ANSWER);
+    const page = respondWith(HTML_PAGE);
     // The first request may have been executed, or may be executed later.
     const before = {
       rejects: async () => throwing(),
-      "does not know the script": answer('{"error":"NOSCRIPT No matching script."}'),
-      "is loading": answer('{"error":"LOADING Redis is loading the dataset in memory"}'),
+      "does not know the script": respondWith('{"error":"NOSCRIPT No matching script."}'),
+      "is loading": respondWith('{"error":"LOADING Redis is loading the dataset in memory"}'),
     };
     await each(before, async (fetch) => {
-      let asked = 0;
-      const { lock } = meeting(world, () => (asked++ === 0 ? fetch() : page()));
+      let requested = 0;
+      const { lock } = lockWith(world, () => (requested++ === 0 ? fetch() : page()));
       await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
     });
   },
 
-  async "an address that is not a gateway's is a refusal at once, or when the wait is over"(world) {
-    await each({ "has no such path": answer(NOT_A_LOCK_S_ANSWER, 404), "has no POST": answer("", 405) }, async (fetch) => {
-      const { lock, sent } = meeting(world, fetch);
+  async "an address without a gateway is refused at once, or by acquire when its wait times out"(world) {
+    await each({ "has no such path": respondWith(HTML_PAGE, 404), "has no POST": respondWith("", 405) }, async (fetch) => {
+      const { lock, sent } = lockWith(world, fetch);
       await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway" });
-      ok(sent.length <= 2, "it is not tried again");
+      ok(sent.length <= 2, "it is not retried");
       await rejects(lock.acquire({ waitMs: 50 }), world.GatewayRefusedError, { reason: "not-a-gateway" });
     });
   },
 
   // S46, S66, S69.
-  async "a clear no is a refusal, and is not asked again"(world) {
+  async "a definite refusal of the gateway is not retried"(world) {
     await each(REFUSED, async (fetch, reason) => {
-      const { lock, sent } = meeting(world, fetch);
+      const { lock, sent } = lockWith(world, fetch);
       const { message } = await rejects(lock.acquire(), world.GatewayRefusedError, { reason });
       ok(message.includes("nothing is held"), message);
       same(sent.length, 1, "requests");
@@ -138,39 +138,39 @@ export const hostile = {
     });
   },
 
-  async "a no for now is undone, and unknown while that is refused too: a copy may be granted later"(world) {
-    const { lock } = meeting(world, FULL);
+  async "a temporary refusal is cancelled, and its outcome is unknown if the cancellation is refused too"(world) {
+    const { lock } = lockWith(world, OUT_OF_MEMORY);
     const error = await rejects(lock.tryAcquire(), world.OutcomeUnknownError);
     ok(Number.isSafeInteger(error.freeInMs), "the time until it is free");
     await rejects(lock.inspect(), world.GatewayRefusedError, { reason: "out-of-memory" });
   },
 
-  async "a wait ends with the wait, whatever the gateway does"(world) {
-    await each({ rejects: UNCLEAR.rejects, throws: throwing, html: UNCLEAR["answers HTML"] }, async (fetch, name) => {
-      const { lock } = meeting(world, fetch);
+  async "acquire and run reject when their wait times out although every request fails"(world) {
+    await each({ rejects: OUTCOME_UNKNOWN.rejects, throws: throwing, html: OUTCOME_UNKNOWN["responds with HTML"] }, async (fetch, name) => {
+      const { lock } = lockWith(world, fetch);
       const Class = name !== "rejects" ? world.GatewayUnreachableError : world.OutcomeUnknownError;
       await rejects(lock.acquire({ waitMs: 50 }), Class);
-      await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work is not begun")), Class);
+      await rejects(lock.run({ waitMs: 50 }, () => ok(false, "the work does not start")), Class);
     });
   },
 
   // S3.
-  async "a gateway that fails for a while costs nothing but time"(world) {
-    await each(UNCLEAR, async (fails, name) => {
-      let left = 2;
-      const failing = (...call) => (left-- > 0 ? fails(...call) : fetch(...call));
+  async "each operation succeeds by retries after two failed requests"(world) {
+    await each(OUTCOME_UNKNOWN, async (failingFetch, name) => {
+      let requestsToFail = 2;
+      const failing = (...call) => (requestsToFail-- > 0 ? failingFetch(...call) : fetch(...call));
       const lock = world.lock({ fetch: failing, requestTimeoutMs: ENDLESS.has(name) ? 3_000 : 60_000 });
       // The lease outlasts the case on any machine: a lease that is lost is another case.
-      const lease = await answered(world, () => lock.tryAcquire({ leaseMs: 3_600_000 }));
-      const { lastToken } = await answered(world, () => lock.inspect());
-      same([lastToken, await answered(world, () => lease.release())], [lease.token, "released"]);
+      const lease = await retryWhileSlow(world, () => lock.tryAcquire({ leaseMs: 3_600_000 }));
+      const { lastToken } = await retryWhileSlow(world, () => lock.inspect());
+      same([lastToken, await retryWhileSlow(world, () => lease.release())], [lease.token, "released"]);
     });
   },
 
-  async "a release without an answer says how long the hold may last, and may be asked again"(world) {
-    await each({ rejects: UNCLEAR.rejects, html: UNCLEAR["answers HTML"], throws: throwing }, async (fails) => {
+  async "a release without a response reports how long the hold may last, and can be retried"(world) {
+    await each({ rejects: OUTCOME_UNKNOWN.rejects, html: OUTCOME_UNKNOWN["responds with HTML"], throws: throwing }, async (failingFetch) => {
       let failing = false;
-      const lock = world.lock({ fetch: (...call) => (failing ? fails(...call) : fetch(...call)) });
+      const lock = world.lock({ fetch: (...call) => (failing ? failingFetch(...call) : fetch(...call)) });
       const lease = await lock.acquire();
       failing = true;
       const error = await rejects(lease.release(), world.OutcomeUnknownError);
@@ -180,7 +180,7 @@ export const hostile = {
     });
   },
 
-  async "work that ended well within its lease has ended well, also when the release has no answer"(world) {
+  async "run returns the result of work within its lease although the release has no response"(world) {
     let failing = false;
     const lock = world.lock({ fetch: (...call) => (failing ? throwing() : fetch(...call)) });
     const done = await lock.run(() => {
@@ -193,7 +193,7 @@ export const hostile = {
   },
 
   // S84.
-  async "after all of that the package still works"(world) {
+  async "the package still works after all hostile responses"(world) {
     same(await world.lock().run((lease) => lease.isHeld()), true);
   },
 };
@@ -211,19 +211,19 @@ async function each(table, check) {
  * Repeats a call until the real gateway has responded within the request timeout, which is short
  * for a machine under load.
  */
-function answered(world, call) {
+function retryWhileSlow(world, call) {
   const { GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError } = world;
   const isSlow = (error) => [GatewayTooSlowError, GatewayUnreachableError, OutcomeUnknownError].some((Class) => error instanceof Class);
   const unlessSlow = (error) => {
     if (!isSlow(error)) throw error;
   };
-  return until(() => call().catch(unlessSlow), "an answer in time");
+  return until(() => call().catch(unlessSlow), "a response in time");
 }
 
 /** For attempts that end only with their time. All others end at once, on a busy machine too. */
-const BRIEF = { requestTimeoutMs: 50 };
+const SHORT_TIMEOUT = { requestTimeoutMs: 50 };
 
-function meeting(world, fetch, options) {
+function lockWith(world, fetch, options) {
   const { locks, sent } = world.client({ fetch, ...options });
   return { lock: locks.lock(world.name()), sent };
 }

@@ -5,7 +5,7 @@ import { ok, rejects, same, throws, until } from "../check.mjs";
 const KINDS = ["nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock"];
 
 export const kinds = {
-  async "each kind is held by one, seen, and given back"(world) {
+  async "each kind of lock is acquired exclusively, inspected and released"(world) {
     const { locks } = world.client();
     for (const kind of KINDS) {
       const name = world.name();
@@ -26,44 +26,44 @@ export const kinds = {
     await lease.release();
   },
 
-  async "a fair lock is given in the order of arrival"(world) {
+  async "a fair lock is granted in the order of arrival"(world) {
     const name = world.name();
     const holder = await world.client().locks.fairLock(name).acquire();
     const order = [];
     const waiters = [];
     for (const id of [1, 2, 3]) {
-      let answers = 0;
+      let responses = 0;
       const counted = async (...call) => {
-        const answer = await fetch(...call);
-        answers += 1;
-        return answer;
+        const response = await fetch(...call);
+        responses += 1;
+        return response;
       };
       const { locks } = world.client({ fetch: counted });
       const work = () => order.push(id);
       // A waiter that a busy machine stops from polling for this long loses its place.
       waiters.push(locks.fairLock(name, { lifeMs: 15_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
-      await until(() => answers > 0, "the waiter stands in the queue");
+      await until(() => responses > 0, "the waiter is in the queue");
     }
     await holder.release();
     await Promise.all(waiters);
     same(order, [1, 2, 3]);
   },
 
-  async "who leaves a fair lock's queue is not waited for"(world) {
+  async "an aborted waiter leaves the queue of a fair lock"(world) {
     const { locks, sent } = world.client();
     const lock = locks.fairLock(world.name());
     const holder = await lock.acquire();
     const controller = new AbortController();
     const requests = sent.length;
-    const leaves = lock.acquire({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
-    await until(() => sent.length > requests + 1, "the waiter stands in the queue");
+    const aborted = lock.acquire({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
+    await until(() => sent.length > requests + 1, "the waiter is in the queue");
     controller.abort("enough");
-    same(await leaves, "enough");
+    same(await aborted, "enough");
     await holder.release();
     same(await (await lock.tryAcquire()).release(), "released");
   },
 
-  async "an owner may not take twice what is not re-entrant"(world) {
+  async "a non-reentrant lock rejects a second acquisition of its owner"(world) {
     const { locks, sent } = world.client();
     for (const kind of ["nonReentrantLock", "nonReentrantFairLock"]) {
       const lock = locks.owner()[kind](world.name());
@@ -77,7 +77,7 @@ export const kinds = {
     }
   },
 
-  async "a spin lock polls by its own policy, and keeps to its wait"(world) {
+  async "a spin lock polls by its back-off policy and rejects when its wait times out"(world) {
     const { locks } = world.client();
     const name = world.name();
     const holder = await locks.spinLock(name).acquire();
@@ -87,7 +87,7 @@ export const kinds = {
     await holder.release();
   },
 
-  "bad settings are refused before anything is sent"(world) {
+  "invalid lock options are rejected without a request"(world) {
     const { locks, sent } = world.client();
     const name = world.name();
     const refused = [

@@ -1,7 +1,7 @@
 /** A lease: its extension, and its end when a block is left. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { advanceTime } from "../watch.mjs";
 
 const METHODS = {
   Locks: [
@@ -26,7 +26,7 @@ const METHODS = {
 };
 
 export const lease = {
-  async "a renewal prolongs the hold, here and in Redis"(world) {
+  async "a renewal extends the lease, locally and in Redis"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 10_000 });
     same(await lease.renew({ leaseMs: 600_000 }), undefined);
@@ -40,26 +40,26 @@ export const lease = {
     await rejects(lease.renew(), world.LeaseLostError, { reason: "gone" });
   },
 
-  async "without a lease time the hold is renewed on the event loop"(world) {
+  async "a lease without leaseMs is renewed automatically"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire();
     const requests = sent.length;
-    putForward(10_000);
+    advanceTime(10_000);
     await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
     same(lease.signal.aborted, false);
     await lease.release();
   },
 
-  async "a lease with a lease time is not renewed"(world) {
+  async "a lease with leaseMs is not renewed automatically"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire({ leaseMs: 60_000 });
     const requests = sent.length;
-    putForward(50_000);
+    advanceTime(50_000);
     same([await lease.isHeld(), sent.length], [true, requests + 1], "the only request is that of isHeld");
     same(await lease.release(), "released");
   },
 
-  async "leaving the block of `await using` releases"(world) {
+  async "leaving the block of `await using` releases the lock"(world) {
     const lock = world.lock();
     const syntax = await import("./using.mjs").catch(notUnderstood);
     if (syntax) {
@@ -79,14 +79,14 @@ export const lease = {
     same(await lease[Symbol.asyncDispose](), undefined, "a second time");
   },
 
-  async "leaving the block tells of a lease that was lost"(world) {
+  async "asyncDispose rejects if the lease was lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     await lock.forceRelease();
     await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "gone" });
   },
 
-  async "`using` without `await` fails, says what to write, and leaves nothing held"(world) {
+  async "`using` without `await` throws, recommends `await using`, and leaves no hold"(world) {
     if (!Symbol.dispose) return;
     const lock = world.lock();
     // Does what `using` does with its value at the declaration.
@@ -100,7 +100,7 @@ export const lease = {
     }
   },
 
-  async "objects have what their types say, and no more"(world) {
+  async "objects have exactly the members that their types declare"(world) {
     const { locks } = world.client();
     const owner = locks.owner();
     const lock = owner.lock(world.name());

@@ -3,7 +3,7 @@
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
 
 export const lock = {
-  async "a free lock is taken, seen, and given back"(world) {
+  async "a free lock is acquired, inspected and released"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     ok(Number.isSafeInteger(lease.token) && lease.token > 0, "the token is a whole number");
@@ -23,7 +23,7 @@ export const lock = {
   },
 
   // S80.
-  async "releasing twice answers the same, one after the other and at once"(world) {
+  async "a second release returns the same result, sequentially and concurrently"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const lease = await lock.acquire();
@@ -36,7 +36,7 @@ export const lock = {
   },
 
   // S28.
-  async "a held lock is not given to another, whose try answers null"(world) {
+  async "tryAcquire returns null while the lock is held"(world) {
     const lock = world.lock();
     const lease = await lock.tryAcquire();
     same(await lock.tryAcquire(), null);
@@ -44,55 +44,55 @@ export const lock = {
     await lease.release();
     const next = await lock.tryAcquire({ leaseMs: 5_000 });
     ok(next.token > lease.token, "tokens rise");
-    ok(next.remaining() <= 5_000, "the lease is as long as it was asked for");
+    ok(next.remaining() <= 5_000, "the lease is as long as requested");
     await next.release();
   },
 
-  async "a waiter gets the lock after the release"(world) {
+  async "a waiter acquires the lock after the release"(world) {
     const lock = world.lock();
     const holder = await lock.acquire();
     const { locks, sent } = world.client();
     const waiting = locks.lock(lock.name).acquire({ waitMs: 60_000 });
-    await until(() => sent.length > 0, "the waiter asks");
+    await until(() => sent.length > 0, "the waiter sends a request");
     await holder.release();
     const lease = await waiting;
     ok(lease.token > holder.token, "tokens rise");
     await lease.release();
   },
 
-  async "a wait that is over says for how long the lock is still held"(world) {
+  async "a wait timeout reports the remaining time of the hold"(world) {
     const lock = world.lock();
     const holder = await lock.acquire();
     const error = await rejects(lock.acquire({ waitMs: 1 }), world.WaitTimeoutError);
-    ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "what is left of the hold");
-    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work is not begun")), world.WaitTimeoutError);
+    ok(error.remainingMs > 0 && error.remainingMs <= 30_000, "the remaining time of the hold");
+    await rejects(lock.run({ waitMs: 1 }, () => ok(false, "the work does not start")), world.WaitTimeoutError);
     await holder.release();
   },
 
-  async "run holds the lock around the work and answers what it answers"(world) {
+  async "run holds the lock during the work and returns its result"(world) {
     const lock = world.lock();
-    const answer = await lock.run(async (lease) => {
+    const result = await lock.run(async (lease) => {
       same([await lease.isHeld(), await lock.tryAcquire()], [true, null]);
       return { token: lease.token };
     });
-    ok(answer.token > 0, "the work's answer");
+    ok(result.token > 0, "the work's result");
     same(await lock.run({ waitMs: 1_000, leaseMs: 5_000 }, () => "at once"), "at once");
     same(await lock.run(() => undefined), undefined);
     same((await lock.inspect()).locked, false);
   },
 
   // S83.
-  async "run passes on what the work throws, itself, and frees the lock"(world) {
+  async "run rethrows the work's error unchanged and releases the lock"(world) {
     const lock = world.lock();
     for (const thrown of [new Error("mine"), "a text", null, undefined]) {
-      const passed = await rejection(lock.run(() => { throw thrown; }));
-      ok(passed === thrown, "thrown at once");
+      const rejected = await rejection(lock.run(() => { throw thrown; }));
+      ok(rejected === thrown, "thrown at once");
       ok((await rejection(lock.run(async () => { throw thrown; }))) === thrown, "thrown later");
     }
     same((await lock.inspect()).locked, false);
   },
 
-  async "a forced release ends anybody's hold"(world) {
+  async "forceRelease ends the hold of another client"(world) {
     const lock = world.lock();
     same(await lock.forceRelease(), false);
     const lease = await lock.acquire();
@@ -100,7 +100,7 @@ export const lock = {
     same([(await lock.inspect()).locked, await lease.isHeld()], [false, false]);
   },
 
-  async "of many who want it one works at a time, and tokens rise"(world) {
+  async "concurrent clients hold the lock one at a time, with increasing fencing tokens"(world) {
     const lock = world.lock();
     const tokens = [];
     let inside = 0;
@@ -118,7 +118,7 @@ export const lock = {
     same(new Set(tokens).size, 8);
   },
 
-  async "any name that Redisson takes is a name of its own"(world) {
+  async "each name that Redisson accepts identifies a lock of its own"(world) {
     const tail = crypto.randomUUID();
     for (const name of [`é/?#% "${tail}`, `{${tail}}:tag`, `${"n".repeat(512 - tail.length)}${tail}`, `\u{1f512}${tail}`]) {
       const lock = world.client().locks.lock(name);
@@ -129,7 +129,7 @@ export const lock = {
     }
   },
 
-  "a lock is made without asking anybody"(world) {
+  "creating a lock sends no request"(world) {
     const { locks, sent } = world.client();
     locks.lock(world.name());
     locks.owner().lock(world.name());

@@ -1,11 +1,11 @@
 /** The loss of a lease: the holder is notified, with the reason. */
 
 import { ok, rejects, same, soon, until } from "../check.mjs";
-import { moveClocks, putForward } from "../watch.mjs";
+import { advanceTime, moveClocks } from "../watch.mjs";
 
 export const loss = {
   // S71, S80.
-  async "a hold that another client ended is lost, and the signal says so"(world) {
+  async "a lease that another client ended is lost, and its signal aborts"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
@@ -18,21 +18,21 @@ export const loss = {
   },
 
   // S71.
-  async "the renewal finds out too"(world) {
+  async "an automatic renewal detects that the lease is lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
     await lock.forceRelease();
-    putForward(10_000);
+    advanceTime(10_000);
     await soon(aborted, "the signal");
     isLost(world, lease, "gone");
   },
 
   // S34.
-  async "a lease that runs out is lost by the holder's own clock"(world) {
+  async "a lease expires by the holder's own clock"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
-    putForward(61_000);
+    advanceTime(61_000);
     await soon(abortOf(lease), "the signal");
     isLost(world, lease, "expired");
     await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
@@ -40,21 +40,21 @@ export const loss = {
   },
 
   // S24, S31, S32, S34.
-  async "a host that slept past the lease finds it lost, although it is renewed"(world) {
+  async "a host that slept past the end of a renewed lease reports it lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     const aborted = abortOf(lease);
-    putForward(31_000);
+    advanceTime(31_000);
     await soon(aborted, "the signal");
     isLost(world, lease, "expired");
     await lease.release();
   },
 
   // S31.
-  async "whose timers come once a minute keeps a lease of three minutes by renewing it each time"(world) {
+  async "a renewal each minute keeps a lease of three minutes when timers fire once a minute"(world) {
     const lease = await world.lock().acquire({ leaseMs: 180_000 });
     for (let minute = 0; minute < 5; minute += 1) {
-      putForward(60_000);
+      advanceTime(60_000);
       await lease.renew();
       ok(!lease.signal.aborted && lease.remaining() > 150_000, "it is there, and long again");
     }
@@ -62,7 +62,7 @@ export const loss = {
   },
 
   // S24.
-  async "a host whose monotonic clock stood still while it slept is told by the other clock, at once"(world) {
+  async "the wall clock reveals an expired lease when the monotonic clock stopped during sleep"(world) {
     const lease = await world.lock().acquire();
     const aborted = abortOf(lease);
     moveClocks({ wall: 600_000 });
@@ -75,18 +75,18 @@ export const loss = {
   },
 
   // S23.
-  async "a wall clock that is set back makes no lease longer"(world) {
+  async "a wall clock that is set back extends no lease"(world) {
     const lease = await world.lock().acquire({ leaseMs: 30_000 });
     moveClocks({ wall: -3_600_000 });
     ok(lease.remaining() > 0 && lease.remaining() <= 30_000, "it is as long as it was");
-    putForward(31_000);
+    advanceTime(31_000);
     await soon(abortOf(lease), "the signal");
     isLost(world, lease, "expired");
     await lease.release();
   },
 
   // S34.
-  async "an event loop that was blocked past the lease finds it lost at once"(world) {
+  async "an event loop blocked past the end of the lease reports it lost at once"(world) {
     const lease = await world.lock().acquire({ leaseMs: 60_000 });
     // While the program is blocked both clocks advance, and no timer fires.
     moveClocks({ monotonic: 61_000, wall: 61_000 });
@@ -97,36 +97,36 @@ export const loss = {
   },
 
   // S85.
-  async "a handler of the loss may call the client"(world) {
+  async "an abort listener of a lost lease can call the client"(world) {
     const lock = world.lock();
     const lease = await lock.acquire({ leaseMs: 60_000 });
-    const within = new Promise((resolve) => {
+    const calledByListener = new Promise((resolve) => {
       lease.signal.addEventListener("abort", () => {
         resolve(Promise.all([lease.remaining(), lease.release(), lock.inspect(), lock.acquire()]));
       });
     });
-    putForward(61_000);
-    const [remaining, , , next] = await soon(within, "the signal");
+    advanceTime(61_000);
+    const [remaining, , , next] = await soon(calledByListener, "the signal");
     same(remaining, 0);
     ok(next.token > lease.token, "it is another hold");
     same([await next.isHeld(), await next.release()], [true, "released"]);
   },
 
   // S82.
-  async "who has kept nothing but the signal learns of the loss too"(world) {
+  async "the signal of a garbage-collected lease aborts when the lease is lost"(world) {
     for (const options of [{ leaseMs: 30_000 }, {}]) {
       const { signal, collected } = await onlySignal(world.lock(), options);
       const fetched = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       const lost = rejects(soon(fetched, "the signal"), world.LeaseLostError, { reason: "expired" });
       if (collectGarbage) await until(() => (collectGarbage(), collected()), "the lease is collected");
       // A lease that was collected is no longer renewed; one that was not is not renewed in time.
-      putForward(31_000);
+      advanceTime(31_000);
       await lost;
     }
   },
 
   // S82.
-  async "a lease that was collected is not renewed, while another of its client is"(world) {
+  async "a garbage-collected lease is not renewed while another lease of its client is"(world) {
     if (!collectGarbage) return;
     const { locks, sent } = world.client();
     const kept = await locks.lock(world.name()).acquire();
@@ -137,7 +137,7 @@ export const loss = {
     // before the next.
     const isAlone = async () => {
       const before = sent.length;
-      putForward(10_000);
+      advanceTime(10_000);
       await until(() => sent.length > before && kept.remaining() > 25_000, "a renewal of the lease that is kept");
       return sent.slice(before).every(({ init }) => init.body.includes(kept.name) && !init.body.includes(dropped));
     };
@@ -146,7 +146,7 @@ export const loss = {
   },
 
   // S83.
-  async "run says when the lease did not last until the end of the work"(world) {
+  async "run rejects if the lease was lost before the end of the work"(world) {
     const lock = world.lock();
     const lost = lock.run(async (lease) => {
       await lock.forceRelease();
@@ -155,7 +155,7 @@ export const loss = {
     });
     await rejects(lost, world.LeaseLostError, { reason: "gone" });
     const expired = lock.run({ leaseMs: 60_000 }, (lease) => {
-      putForward(61_000);
+      advanceTime(61_000);
       return soon(abortOf(lease), "the signal");
     });
     await rejects(expired, world.LeaseLostError, { reason: "expired" });
@@ -164,7 +164,7 @@ export const loss = {
       await lock.forceRelease();
       throw thrown;
     });
-    ok((await both.catch((error) => error)) === thrown, "what the work throws says more");
+    ok((await both.catch((error) => error)) === thrown, "the error of the work takes precedence");
   },
 };
 

@@ -34,10 +34,10 @@ const BAD = {
 
 export const options = {
   // S30.
-  async "values of the wrong kind or out of range are refused by their name"(world) {
+  async "options of the wrong type or out of range are rejected by their name"(world) {
     const { locks, sent } = world.client();
     const [lock, owned] = [locks.lock(world.name()), locks.owner().lock(world.name())];
-    const work = () => ok(false, "the work is not begun");
+    const work = () => ok(false, "the work does not start");
     for (const { acquire, run } of [lock, owned].map((of) => ({ acquire: (o) => of.acquire(o), run: (o) => of.run(o, work) }))) {
       for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal"]) {
         for (const value of BAD[option]) {
@@ -54,7 +54,7 @@ export const options = {
   },
 
   // S30.
-  async "a renewal of a bad length sends nothing, and the hold stands"(world) {
+  async "a renewal with an invalid leaseMs sends no request and keeps the lease"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire({ leaseMs: 600_000 });
     const before = sent.length;
@@ -63,7 +63,7 @@ export const options = {
     same([sent.length, await lease.isHeld(), await lease.release()], [before, true, "released"]);
   },
 
-  async "options that are no object are refused"(world) {
+  async "options that are not an object are rejected"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     for (const value of [null, 5, "x", true, 1n, Symbol("x")]) {
@@ -79,7 +79,7 @@ export const options = {
     same(sent.length, 0, "requests");
   },
 
-  "a client, a lock and an owner's lock are refused at once"(world) {
+  "invalid client options and lock names are rejected synchronously"(world) {
     const { locks } = world.client();
     for (const name of BAD.name) {
       explains(throws(() => locks.lock(name), world.InvalidOptionError, { option: "name" }));
@@ -93,7 +93,7 @@ export const options = {
     }
   },
 
-  "an address without TLS is accepted on loopback, and elsewhere with allowHttp alone"(world) {
+  "an address without TLS is accepted on loopback, and elsewhere only with allowHttp"(world) {
     const { connect } = world.edgelatch;
     for (const [url, isLoopback] of PLAIN_ADDRESSES) {
       for (const text of [url, ` ${url}\n`]) {
@@ -105,7 +105,7 @@ export const options = {
     }
   },
 
-  async "what a getter of the caller's throws is passed on"(world) {
+  async "the error of an option's getter is rethrown unchanged"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     const mine = new Error("mine");
@@ -117,7 +117,7 @@ export const options = {
     same(sent.length, 0, "requests");
   },
 
-  async "an option that the method does not have is an error that names it and the one that was meant"(world) {
+  async "an unknown option is rejected with its name and the intended one"(world) {
     const { locks, sent } = world.client();
     const [lock, guard] = [locks.lock(world.name()), locks.guard(world.name())];
     const wrong = async (call, option, hint) => {
@@ -167,7 +167,7 @@ export const options = {
     same(sent.length, 0, "requests");
   },
 
-  async "errors name the lock and the host, unless names are to stay out of them"(world) {
+  async "errors name the lock and the host, but no lock if redactNames is set"(world) {
     const name = world.name();
     const gone = async (options) => {
       const lock = world.client(options).locks.lock(name);
@@ -186,16 +186,16 @@ export const options = {
 
   async "a refusal has the status of the response, and none if Redis' error came with status 200"(world) {
     const refuse = (status) => async () => Response.json({ error: "WRONGPASS no" }, { status });
-    for (const [given, status] of [[401, 401], [403, 403], [200, undefined]]) {
-      const lock = world.client({ fetch: refuse(given) }).locks.lock(world.name());
+    for (const [responseStatus, status] of [[401, 401], [403, 403], [200, undefined]]) {
+      const lock = world.client({ fetch: refuse(responseStatus) }).locks.lock(world.name());
       const error = await rejects(lock.tryAcquire(), world.GatewayRefusedError, { reason: "unauthorized" });
-      same([error.status, "status" in error], [status, status !== undefined], given);
+      same([error.status, "status" in error], [status, status !== undefined], responseStatus);
     }
     const { locks } = world.client({ fetch: async () => new Response("Not Found", { status: 404 }) });
     await rejects(locks.lock(world.name()).tryAcquire(), world.GatewayRefusedError, { reason: "not-a-gateway", status: 404 });
   },
 
-  async "a multi-lock has the name of its first lock, and its errors name all"(world) {
+  async "a multi-lock has the name of its first lock, and its errors name all locks"(world) {
     const [first, second] = [`${world.name()}:a`, `${world.name()}:b`].sort();
     const { locks } = world.client();
     const both = locks.multiLock([locks.lock(second), locks.lock(first)]);
@@ -206,7 +206,7 @@ export const options = {
     same(error.lock, `${second}, ${first}`);
   },
 
-  async "a lease's own methods reject options that they do not have, and the hold stands"(world) {
+  async "the methods of a lease reject unknown options and keep the lease"(world) {
     const { locks, sent } = world.client();
     const lease = await locks.lock(world.name()).acquire();
     const requests = sent.length;
@@ -216,7 +216,7 @@ export const options = {
     same([sent.length, await lease.isHeld(), await lease.release()], [requests, true, "released"]);
   },
 
-  async "the ends of each range are accepted, and undefined means not given"(world) {
+  async "the bounds of each range are accepted, and undefined means the default"(world) {
     const lock = world.lock({ requestTimeoutMs: 60_000, keyLocking: "off", publish: "plain", allowHttp: true });
     const accepted = [
       { leaseMs: 86_400_000, waitMs: 86_400_000, maxRequests: 10_000 },
@@ -243,6 +243,6 @@ export const options = {
 
 /** The message alone is enough to correct the call. */
 function explains({ message, option, accepted }) {
-  ok(typeof accepted === "string" && accepted.length > 3, "what is accepted");
+  ok(typeof accepted === "string" && accepted.length > 3, "the accepted values");
   ok(message.includes(option) && message.includes(accepted), message);
 }

@@ -3,7 +3,7 @@
 import { ok, same } from "../check.mjs";
 
 export const owner = {
-  async "an owner re-enters its hold without asking anybody"(world) {
+  async "an owner re-enters its hold without a request"(world) {
     const { locks, sent } = world.client();
     const name = world.name();
     const lock = locks.owner().lock(name);
@@ -23,7 +23,7 @@ export const owner = {
     same([outer.holdCount, (await locks.lock(name).inspect()).locked], [0, false]);
   },
 
-  async "acquisitions at once through one owner share one hold"(world) {
+  async "concurrent acquisitions of one owner share one hold"(world) {
     const { locks } = world.client();
     const lock = locks.owner().lock(world.name());
     const leases = await Promise.all(Array.from({ length: 5 }, () => lock.acquire({ waitMs: 30_000 })));
@@ -33,7 +33,7 @@ export const owner = {
     same((await lock.inspect()).locked, false);
   },
 
-  async "an owner keeps others out, and owners each other"(world) {
+  async "an owner's hold excludes the client and its other owners"(world) {
     const { locks } = world.client();
     const name = world.name();
     const lease = await locks.owner().lock(name).acquire();
@@ -42,7 +42,7 @@ export const owner = {
   },
 
   // S85.
-  async "run inside of run re-enters"(world) {
+  async "a nested run of one owner re-enters its hold"(world) {
     const { locks } = world.client();
     const lock = locks.owner().lock(world.name());
     const tokens = await lock.run(async (outer) => lock.run(async (inner) => [outer.token, inner.token, inner.holdCount]));
@@ -50,7 +50,7 @@ export const owner = {
     same((await lock.inspect()).locked, false);
   },
 
-  async "after its hold an owner takes a new one"(world) {
+  async "an owner acquires a new hold after the loss of its first"(world) {
     const { locks } = world.client();
     const lock = locks.owner().lock(world.name());
     const first = await lock.acquire();

@@ -3,7 +3,7 @@
 import { ok, rejects, same, throws, until } from "../check.mjs";
 
 export const permits = {
-  async "permits are taken, refused when too few are left, and given back once"(world) {
+  async "permits are acquired, refused when too few are available, and released once"(world) {
     const { locks } = world.client();
     const semaphore = locks.semaphore(world.name());
     same([await semaphore.trySetPermits(3), await semaphore.trySetPermits(5)], [true, false]);
@@ -16,28 +16,28 @@ export const permits = {
     same(await semaphore.availablePermits(), 3);
   },
 
-  async "an answer that is lost takes no permit twice"(world) {
-    let toLose = 1;
+  async "a retry after a lost response acquires no permit twice"(world) {
+    let responsesToLose = 1;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
-      if (response.ok && toLose-- > 0) throw new TypeError("the connection broke");
+      if (response.ok && responsesToLose-- > 0) throw new TypeError("the connection broke");
       return response;
     };
     const name = world.name();
     const semaphore = world.client().locks.semaphore(name);
     await semaphore.trySetPermits(10);
-    const unlucky = world.client({ fetch: losing }).locks.semaphore(name);
-    await unlucky.availablePermits();
-    toLose = 1;
-    const lease = await unlucky.acquire(4);
+    const losingSemaphore = world.client({ fetch: losing }).locks.semaphore(name);
+    await losingSemaphore.availablePermits();
+    responsesToLose = 1;
+    const lease = await losingSemaphore.acquire(4);
     same(await semaphore.availablePermits(), 6);
-    toLose = 1;
-    same([await unlucky.addPermits(2), await semaphore.availablePermits()], [8, 8]);
+    responsesToLose = 1;
+    same([await losingSemaphore.addPermits(2), await semaphore.availablePermits()], [8, 8]);
     await lease.release();
     same(await semaphore.availablePermits(), 12);
   },
 
-  async "permits are added, taken away, drained and set for a time"(world) {
+  async "permits are added, removed, drained and set with a lifetime"(world) {
     const semaphore = world.client().locks.semaphore(world.name());
     same([await semaphore.releaseIfExists(1), await semaphore.addPermits(5), await semaphore.addPermits(-2)], [false, 5, 3]);
     same([await semaphore.release(), await semaphore.releaseIfExists(2), await semaphore.drainPermits()], [undefined, true, 6]);
@@ -45,14 +45,14 @@ export const permits = {
     same(await world.client().locks.semaphore(world.name()).trySetPermits(1, { lifeMs: 60_000 }), true);
   },
 
-  async "a semaphore that does not exist is told apart from one without permits"(world) {
+  async "a missing semaphore is distinguished from one without permits"(world) {
     const { locks } = world.client();
     for (const kind of ["semaphore", "permitExpirableSemaphore"]) {
       const semaphore = locks[kind](world.name());
       const { message } = await rejects(semaphore.tryAcquire(), world.NotSetUpError);
       ok(message.includes("trySetPermits"), message);
       // It rejects at once, however long it may wait.
-      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work is not begun")), world.NotSetUpError);
+      await rejects(semaphore.run(1, { waitMs: 86_400_000 }, () => ok(false, "the work does not start")), world.NotSetUpError);
       same([await semaphore.trySetPermits(1), (await semaphore.acquire()) !== null], [true, true]);
       const empty = locks[kind](world.name());
       await empty.addPermits(0);
@@ -60,7 +60,7 @@ export const permits = {
     }
   },
 
-  async "run takes permits around the work, and a lease may be renewed"(world) {
+  async "run holds permits during the work, and their lease can be renewed"(world) {
     const semaphore = world.client().locks.semaphore(world.name());
     await semaphore.trySetPermits(2);
     same(await semaphore.run(2, async () => semaphore.availablePermits()), 0);
@@ -71,7 +71,7 @@ export const permits = {
     same([await semaphore.forceRelease(), await held.isHeld(), await semaphore.availablePermits()], [true, false, 2]);
   },
 
-  async "permits with ids are given back by who knows the id"(world) {
+  async "permits with ids are released by their ids"(world) {
     const { locks } = world.client();
     const semaphore = locks.permitExpirableSemaphore(world.name());
     same([await semaphore.trySetPermits(3), await semaphore.setPermits(4), await semaphore.addPermits(1)], [true, 4, 5]);
@@ -90,14 +90,14 @@ export const permits = {
     same([await semaphore.forceRelease(), await semaphore.availablePermits()], [true, 5]);
   },
 
-  async "bad numbers and ids are refused before anything is sent"(world) {
+  async "invalid permit counts and ids are rejected without a request"(world) {
     const { locks, sent } = world.client();
     const [semaphore, withIds] = [locks.semaphore("a"), locks.permitExpirableSemaphore("a", { peerSkewMs: 0 })];
     const refused = (promise, option) => rejects(promise, world.InvalidOptionError, { option });
     for (const permits of [0, -1, 1.5, "1", null, 2_147_483_648, NaN]) {
       for (const call of ["acquire", "tryAcquire", "release", "releaseIfExists"]) await refused(semaphore[call](permits), "permits");
       await refused(withIds.acquire(permits), "permits");
-      await refused(semaphore.run(permits, () => ok(false, "the work is not begun")), "permits");
+      await refused(semaphore.run(permits, () => ok(false, "the work does not start")), "permits");
     }
     for (const permits of [undefined, -1, 0.5, 2_147_483_648]) {
       for (const of of [semaphore, withIds]) await refused(of.trySetPermits(permits), "permits");
@@ -114,25 +114,25 @@ export const permits = {
     same(sent.length, 0, "requests");
   },
 
-  async "a latch opens when it is counted down, and all who wait go on"(world) {
+  async "a latch that is counted down to zero releases all waiters"(world) {
     const latch = world.client().locks.countDownLatch(world.name());
     same([await latch.wait(), await latch.trySetCount(2), await latch.trySetCount(5)], [undefined, true, false]);
     const { locks, sent } = world.client();
     const waits = [1, 2].map(() => locks.countDownLatch(latch.name).wait({ waitMs: 60_000 }));
-    await until(() => sent.length > 1, "they ask");
+    await until(() => sent.length > 1, "both waiters send a request");
     await rejects(latch.wait({ waitMs: 1 }), world.WaitTimeoutError);
     same([await latch.countDown(), await latch.count(), await latch.countDown()], [1, 1, 0]);
     same([await Promise.all(waits), await latch.countDown(), await latch.count()], [[undefined, undefined], 0, 0]);
   },
 
-  async "a latch that is deleted is open, and a wait can be ended"(world) {
+  async "a deleted latch is open, and a signal aborts the wait for a latch"(world) {
     const { locks, sent } = world.client();
     const latch = locks.countDownLatch(world.name());
     await latch.trySetCount(1);
     const controller = new AbortController();
     const ended = latch.wait({ waitMs: "until-aborted", signal: controller.signal }).catch((reason) => reason);
     const requests = sent.length;
-    await until(() => sent.length > requests, "it asks");
+    await until(() => sent.length > requests, "the waiter sends a request");
     controller.abort("enough");
     same(await ended, "enough");
     const waits = latch.wait({ waitMs: 60_000 });

@@ -1,7 +1,7 @@
 /** Without calls the package does nothing. */
 
 import { same } from "../check.mjs";
-import { calledAtLoad, changedPrototypes, putForward, timersLeft, unhandled } from "../watch.mjs";
+import { advanceTime, calledAtLoad, changedPrototypes, timersLeft, unhandled } from "../watch.mjs";
 
 /**
  * Every timer of the package ends within a few minutes. They pass here in steps of a quarter of a
@@ -11,25 +11,25 @@ const [STEPS, STEP_MS] = [1_200, 250];
 
 export const quiet = {
   // S42.
-  "importing does nothing but load"({ loads }) {
+  "importing the package only loads its module"({ loads }) {
     same(calledAtLoad(), loads);
   },
 
   // S86.
-  async "no timer is left"() {
+  async "no timer of the package remains"() {
     // The steps are so short that a lease which is still renewed does not end in them.
     for (let step = 0; step < STEPS && timersLeft() > 0; step += 1) {
-      putForward(STEP_MS);
+      advanceTime(STEP_MS);
       await new Promise((next) => setTimeout(next, 5));
     }
     same(timersLeft(), 0, "timers");
   },
 
-  "shared prototypes are as they were"() {
+  "shared prototypes are unchanged"() {
     same(changedPrototypes(), []);
   },
 
-  async "no rejection was left unhandled"() {
+  async "no promise rejection is unhandled"() {
     await new Promise((next) => setTimeout(next));
     same(unhandled, []);
   },

@@ -1,10 +1,10 @@
 /** Many readers or one writer. */
 
 import { ok, rejects, same, throws, until } from "../check.mjs";
-import { putForward } from "../watch.mjs";
+import { advanceTime } from "../watch.mjs";
 
 export const readWrite = {
-  async "many read at once, and keep writers out"(world) {
+  async "concurrent readers exclude writers"(world) {
     const { locks } = world.client();
     const name = world.name();
     const { read, write } = locks.readWriteLock(name);
@@ -17,14 +17,14 @@ export const readWrite = {
     same(await (await write.tryAcquire()).release(), "released");
   },
 
-  async "one who writes keeps all out, and its token is above those before"(world) {
+  async "a writer excludes readers and writers, and its fencing token exceeds earlier ones"(world) {
     const { locks, sent } = world.client();
     const { read, write } = locks.readWriteLock(world.name());
     const first = await write.acquire();
     same([await read.tryAcquire(), await write.tryAcquire()], [null, null]);
     const requests = sent.length;
     const waits = read.acquire({ waitMs: 60_000 });
-    await until(() => sent.length > requests, "the reader asks");
+    await until(() => sent.length > requests, "the reader sends a request");
     await first.release();
     await (await waits).release();
     const second = await write.acquire();
@@ -32,48 +32,48 @@ export const readWrite = {
     await second.release();
   },
 
-  async "who writes may read, and goes on reading: others read then too"(world) {
+  async "a writer can acquire the read lock and keep it, shared, after releasing the write lock"(world) {
     const { locks } = world.client();
     const name = world.name();
     const { read, write } = locks.owner().readWriteLock(name);
     const others = locks.readWriteLock(name);
-    const writes = await write.acquire();
-    const reads = await read.acquire();
+    const writeLease = await write.acquire();
+    const readLease = await read.acquire();
     same(await others.read.tryAcquire(), null);
-    same(await writes.release(), "released");
+    same(await writeLease.release(), "released");
     const other = await others.read.tryAcquire();
-    same([await reads.isHeld(), await other.isHeld(), await others.write.tryAcquire()], [true, true, null]);
+    same([await readLease.isHeld(), await other.isHeld(), await others.write.tryAcquire()], [true, true, null]);
     await other.release();
-    same(await reads.release(), "released");
+    same(await readLease.release(), "released");
   },
 
-  async "who reads and asks to write would wait for itself"(world) {
+  async "a write acquisition by the owner of a read lock is rejected as a self-deadlock"(world) {
     const { locks, sent } = world.client();
     const { read, write } = locks.owner().readWriteLock(world.name());
-    const reads = await read.acquire();
+    const readLease = await read.acquire();
     const requests = sent.length;
     await rejects(write.acquire(), world.ReentrancyError, { reason: "reads" });
     same(sent.length, requests, "requests");
-    await reads.release();
+    await readLease.release();
     await (await write.acquire()).release();
   },
 
-  async "a writer that is preferred keeps new readers out while it waits"(world) {
+  async "a waiting writer excludes new readers if writers are preferred"(world) {
     const { locks } = world.client();
     const { read, write } = locks.readWriteLock(world.name(), { preferWriters: true });
-    const reads = await read.acquire();
+    const readLease = await read.acquire();
     await rejects(write.acquire({ waitMs: 1 }), world.WaitTimeoutError);
-    const writes = write.acquire({ waitMs: 60_000 });
+    const waitingWrite = write.acquire({ waitMs: 60_000 });
     await until(async () => {
       const late = await read.tryAcquire();
       await late?.release();
       return late === null;
     }, "a new reader is kept out");
-    await reads.release();
-    await (await writes).release();
+    await readLease.release();
+    await (await waitingWrite).release();
   },
 
-  async "a long renewal on demand of a read lasts for the time of Java's watchdog, and is kept to its end"(world) {
+  async "a long renewal of a read lock is limited to the time of Java's watchdog and continued automatically"(world) {
     const { locks, sent } = world.client();
     const name = world.name();
     const { read } = locks.readWriteLock(name);
@@ -83,7 +83,7 @@ export const readWrite = {
       ok(lease.remaining() > 10_000 && lease.remaining() <= 30_000, "no longer than Redis keeps it");
       ok((await read.inspect()).remainingMs <= 30_000, "no longer in Redis");
       const requests = sent.length;
-      putForward(10_000);
+      advanceTime(10_000);
       await until(() => sent.length > requests && lease.remaining() > 25_000, "a renewal, a third of 30 s later");
       same(await lease.release(), "released");
     }
@@ -93,7 +93,7 @@ export const readWrite = {
     await alone.release();
   },
 
-  "bad settings are refused before anything is sent"(world) {
+  "invalid lock options are rejected without a request"(world) {
     const { locks, sent } = world.client();
     for (const preferWriters of [null, "yes", 99, 5_001]) {
       throws(() => locks.readWriteLock("a", { preferWriters }), world.InvalidOptionError, { option: "preferWriters" });

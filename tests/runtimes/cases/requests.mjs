@@ -1,13 +1,13 @@
 /** The requests of the package: as few as possible, and in exactly one form. */
 
 import { ok, rejects, same, until } from "../check.mjs";
-import { crossingsOf, putForward } from "../watch.mjs";
+import { advanceTime, crossingsOf } from "../watch.mjs";
 
 /** The options of a request beside method, headers and body; no runtime supports all of them. */
 const INIT = ["body", "cache", "credentials", "headers", "method", "redirect", "referrerPolicy", "signal"];
 
 export const requests = {
-  async "a free lock costs one request to take and one to release"(world) {
+  async "a free lock costs one request to acquire and one to release"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run(() => undefined);
     const before = sent.length;
@@ -17,7 +17,7 @@ export const requests = {
     same(sent.length, before + 2, "requests");
   },
 
-  async "an acquisition and a release cross the border to WebAssembly at most six times each"(world) {
+  async "an acquisition and a release make at most six calls between JavaScript and WebAssembly each"(world) {
     const lock = world.lock();
     await (await lock.acquire()).release();
     // The collection of earlier objects also crosses it, so the least of some pairs counts.
@@ -34,7 +34,7 @@ export const requests = {
   },
 
   // S16, S54.
-  async "a request is a POST with no more headers than needed that never follows a redirection"(world) {
+  async "a request is a POST with only the required headers and follows no redirect"(world) {
     const { locks, sent } = world.client();
     await locks.lock(world.name()).run((lease) => lease.isHeld());
     await locks.lock(world.name()).forceRelease();
@@ -53,7 +53,7 @@ export const requests = {
     }
   },
 
-  async "calls of one turn are one request, and each has its own answer"(world) {
+  async "calls of one event-loop turn share one request, and each has its own response"(world) {
     const { locks, sent } = world.client();
     const all = Array.from({ length: 10 }, () => locks.lock(world.name()));
     const held = await all[3].acquire();
@@ -70,11 +70,11 @@ export const requests = {
     same([new Set(ends).size, ends.length, sent.length], [1, 10, before + 3]);
   },
 
-  async "renewals that are due together are one request"(world) {
+  async "renewals that are due together share one request"(world) {
     const { locks, sent } = world.client();
     const leases = await Promise.all(Array.from({ length: 20 }, () => locks.lock(world.name()).acquire()));
     const before = sent.length;
-    putForward(10_000);
+    advanceTime(10_000);
     await until(() => leases.every((lease) => lease.remaining() > 25_000), "all are renewed");
     const renewals = sent.slice(before);
     same(new Set(renewals.map(({ input }) => input)).size, 1, "addresses");
@@ -82,39 +82,39 @@ export const requests = {
     await Promise.all(leases.map((lease) => lease.release()));
   },
 
-  async "a gateway without pipelines is found out once, and each call goes by itself"(world) {
+  async "a gateway without pipelines is detected once, and each later call is a request of its own"(world) {
     const refusing = (input, init) => (input.endsWith("/pipeline") ? new Response("Not Found", { status: 404 }) : fetch(input, init));
     const { locks, sent } = world.client({ fetch: refusing });
     const inspect = () => Promise.all(Array.from({ length: 5 }, () => locks.lock(world.name()).inspect()));
     await inspect();
-    const asked = sent.length;
+    const requested = sent.length;
     same(sent.filter(({ input }) => input.endsWith("/pipeline")).length, 1);
     await inspect();
-    same(sent.length, asked + 5, "requests");
+    same(sent.length, requested + 5, "requests");
   },
 
   async "a call aborted during its request leaves the other calls intact"(world) {
-    let under;
-    const begun = new Promise((resolve) => (under = resolve));
+    let onRequest;
+    const begun = new Promise((resolve) => (onRequest = resolve));
     const signals = [];
     const slow = async (input, init) => {
       signals.push(init.signal);
-      under();
+      onRequest();
       return fetch(input, init);
     };
     const { locks } = world.client({ fetch: slow });
     const client = new AbortController();
-    const goes = locks.lock(world.name()).acquire({ signal: client.signal }).then(() => "acquired", (error) => error.code ?? error.name);
-    const stay = [1, 2, 3].map(() => locks.lock(world.name()).tryAcquire());
+    const aborted = locks.lock(world.name()).acquire({ signal: client.signal }).then(() => "acquired", (error) => error.code ?? error.name);
+    const others = [1, 2, 3].map(() => locks.lock(world.name()).tryAcquire());
     await begun;
     client.abort();
-    const leases = await Promise.all(stay);
-    ok(leases.every(Boolean) && !signals[0].aborted, "the others have their answers");
-    await goes;
+    const leases = await Promise.all(others);
+    ok(leases.every(Boolean) && !signals[0].aborted, "the other calls have their responses");
+    await aborted;
     await Promise.all(leases.map((lease) => lease.release()));
   },
 
-  async "the fetch function is called without a this, and the runtime's is found at each request"(world) {
+  async "fetch is called without a this, and the global fetch is read at each request"(world) {
     let receiver = "not called";
     const fetchOf = function (input, init) {
       receiver = this;
@@ -136,10 +136,10 @@ export const requests = {
       globalThis.fetch = original;
     }
     await lock.inspect();
-    ok(calls >= 1, "the function of the moment was called");
+    ok(calls >= 1, "the replaced fetch was called");
   },
 
-  async "an address may have a path, and white space and a slash around it"(world) {
+  async "an address may have a path, a final slash and surrounding white space"(world) {
     const seen = [];
     const fetchAt = (input, init) => {
       seen.push(input);
@@ -153,11 +153,11 @@ export const requests = {
     same(distinct, ["https://example.com/redis/", "http://localhost:1/redis/"]);
   },
 
-  async "the gateway's sync token goes with the next request"(world) {
+  async "the next request carries the gateway's sync token"(world) {
     const tokens = [];
     const withSyncToken = async (input, init) => {
-      const { "upstash-sync-token": carried, ...headers } = init.headers;
-      tokens.push(carried);
+      const { "upstash-sync-token": syncToken, ...headers } = init.headers;
+      tokens.push(syncToken);
       const response = await fetch(input, { ...init, headers });
       return new Response(response.body, { status: response.status, headers: { "upstash-sync-token": `s${tokens.length}` } });
     };
@@ -168,7 +168,7 @@ export const requests = {
   },
 
   // S52.
-  async "an attempt that takes too long is given up, and its fetch aborted"(world) {
+  async "a request timeout ends the attempt and aborts its fetch"(world) {
     const signals = [];
     const never = (_input, { signal }) => {
       signals.push(signal);
@@ -179,14 +179,14 @@ export const requests = {
     ok(signals.length > 1 && signals.every(({ aborted }) => aborted), "every attempt was ended");
   },
 
-  async "an attempt that takes too long is told as such by the cause"(world) {
+  async "a request timeout is reported as the error's cause"(world) {
     const never = (_input, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     const { cause, host } = await rejects(world.lock({ fetch: never, requestTimeoutMs: 50 }).inspect(), world.GatewayUnreachableError);
     same([cause.name, host], ["TimeoutError", new URL(world.url).host]);
     ok(cause.message.includes("request timeout"), cause.message);
   },
 
-  async "what breaks a request is the cause, until the gateway responds again"(world) {
+  async "the error of a broken request is the cause until the gateway responds again"(world) {
     let broken = new TypeError("the connection broke");
     const breaking = (...call) => (broken ? Promise.reject(broken) : fetch(...call));
     const lock = world.lock({ fetch: breaking });
@@ -198,16 +198,16 @@ export const requests = {
     ok(!("cause" in garbled), "another request's error is no cause");
   },
 
-  async "what breaks a stream is no cause, since its address has the lock's name"(world) {
+  async "the error of a broken stream is no cause, since its address has the lock's name"(world) {
     // Pages and Workers have fewer streams.
     if (!globalThis.process?.versions?.node) return;
-    const [name, asked] = [world.name(), world.name()];
+    const [name, inspected] = [world.name(), world.name()];
     const holder = await world.client().locks.lock(name).acquire();
     let breakStream;
     let attempts = 0;
-    const carry = async (input, init) => {
+    const send = async (input, init) => {
       if (init.headers.accept) return new Promise((_, reject) => (breakStream ??= () => reject(new TypeError(`cannot fetch ${input}`))));
-      if (!init.body.includes(asked)) return fetch(input, init);
+      if (!init.body.includes(inspected)) return fetch(input, init);
       // The head arrives, then the stream breaks, then the body is not a response.
       const isLast = ++attempts === 3;
       const body = new ReadableStream({
@@ -220,23 +220,23 @@ export const requests = {
       });
       return new Response(body);
     };
-    const { locks } = world.client({ fetch: carry, redactNames: true });
+    const { locks } = world.client({ fetch: send, redactNames: true });
     const leaving = new AbortController();
     const waits = locks.lock(name).acquire({ waitMs: "until-aborted", signal: leaving.signal }).catch((reason) => reason);
     await until(() => breakStream, "a stream");
-    const error = await rejects(locks.lock(asked).inspect(), world.GatewayUnreachableError);
+    const error = await rejects(locks.lock(inspected).inspect(), world.GatewayUnreachableError);
     same([attempts, "cause" in error], [3, false], "attempts, and whether there is a cause");
     leaving.abort("enough");
     same([await waits, await holder.release()], ["enough", "released"]);
   },
 
   // S1, S12.
-  async "a lost answer is asked for again, and the lock is granted once"(world) {
-    let toLose = 2;
+  async "a request whose response is lost is retried, and the lock is granted once"(world) {
+    let responsesToLose = 2;
     const losing = async (input, init) => {
       const response = await fetch(input, init);
-      if (response.ok && toLose > 0) {
-        toLose -= 1;
+      if (response.ok && responsesToLose > 0) {
+        responsesToLose -= 1;
         throw new TypeError("the connection broke");
       }
       return response;
@@ -245,14 +245,14 @@ export const requests = {
     const lease = await lock.tryAcquire();
     const state = await lock.inspect();
     same([state.holdCount, state.lastToken], [1, lease.token]);
-    toLose = 1;
+    responsesToLose = 1;
     same(await lease.release(), "released");
   },
 
-  async "what did not get through, and never will, is told as not done"(world) {
-    let toLose = 0;
+  async "a cancelled change rejects as not executed after all its attempts failed"(world) {
+    let requestsToLose = 0;
     const losing = async (...call) => {
-      if (toLose-- > 0) throw new TypeError("the connection broke");
+      if (requestsToLose-- > 0) throw new TypeError("the connection broke");
       return fetch(...call);
     };
     const { locks } = world.client({ fetch: losing });
@@ -260,7 +260,7 @@ export const requests = {
     const lease = await lock.acquire();
     for (const change of [() => lock.forceRelease(), () => semaphore.addPermits(2)]) {
       // Every attempt fails; after that only the cancellation reaches the gateway.
-      toLose = 3;
+      requestsToLose = 3;
       await rejects(change(), world.NotExecutedError);
     }
     same([await lease.isHeld(), await semaphore.availablePermits()], [true, 0]);

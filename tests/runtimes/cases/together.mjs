@@ -18,7 +18,7 @@ export const together = {
     same([(await a.inspect()).locked, (await b.inspect()).locked], [false, false]);
   },
 
-  async "multi-locks that name the same locks in another order do not stop each other"(world) {
+  async "multi-locks of the same locks in another order do not deadlock"(world) {
     const names = [world.name(), world.name()];
     let inside = 0;
     const work = () => same([++inside, --inside], [1, 0], "workers inside");
@@ -30,7 +30,7 @@ export const together = {
     await Promise.all(runs);
   },
 
-  async "what is no list of locks is refused"(world) {
+  async "multiLock and redLock reject a value that is not a list of locks"(world) {
     const { locks, sent } = world.client();
     const lock = locks.lock(world.name());
     for (const list of [undefined, null, "locks", lock, [], [lock, "b"], [null], [locks], [locks.semaphore(world.name())]]) {
@@ -38,7 +38,7 @@ export const together = {
       throws(() => locks.redLock(list), world.InvalidOptionError, { option: "locks" });
     }
     throws(() => locks.redLock([lock, lock, lock]), world.InvalidOptionError, { option: "locks" });
-    const three = Array.from({ length: 3 }, (_, number) => another(world, world.name(), number).locks.lock("a"));
+    const three = Array.from({ length: 3 }, (_, number) => clientOfNode(world, world.name(), number).locks.lock("a"));
     throws(() => locks.redLock(three, 5), world.InvalidOptionError, { option: "options" });
     for (const rejoinDelayMs of [null, 999, 1_000.5, 86_400_001, "1000"]) {
       throws(() => locks.redLock(three, { rejoinDelayMs }), world.InvalidOptionError, { option: "rejoinDelayMs" });
@@ -46,22 +46,22 @@ export const together = {
     same(sent.length, 0, "requests");
   },
 
-  async "nodes that have just started have no vote for as long as the redLock says"(world) {
+  async "a redLock counts no vote of a node that started within its rejoin delay"(world) {
     const name = world.name();
-    const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
+    const all = Array.from({ length: 3 }, (_, number) => clientOfNode(world, name, number));
     const locks = all.map(({ locks }) => locks.lock(name));
     const day = all[0].locks.redLock(locks, { rejoinDelayMs: 86_400_000 });
     same([await day.tryAcquire(), (await locks[0].inspect()).locked], [null, false]);
     // Each node has a tenth of the lease to respond.
     const lease = await all[0].locks.redLock(locks, { rejoinDelayMs: 20_000 }).acquire({ waitMs: 120_000, maxRequests: 10_000 });
-    ok(lease.remaining() <= 20_000, "no longer lease is asked for");
+    ok(lease.remaining() <= 20_000, "the lease is no longer than requested");
     await rejects(lease.renew({ leaseMs: 20_001 }), world.InvalidOptionError, { option: "leaseMs" });
     await lease.release();
   },
 
-  async "a redLock is held by a majority, also while one of three does not answer"(world) {
+  async "a majority holds a redLock, also while one of three nodes does not respond"(world) {
     const name = world.name();
-    const all = Array.from({ length: 3 }, (_, number) => another(world, name, number));
+    const all = Array.from({ length: 3 }, (_, number) => clientOfNode(world, name, number));
     const locks = all.map(({ locks }) => locks.lock(name));
     const red = all[0].locks.redLock(locks);
     const lease = await red.acquire({ leaseMs: 20_000 });
@@ -74,10 +74,10 @@ export const together = {
     all[1].down = true;
     const options = { leaseMs: 5_000, waitMs: 1 };
     const Class = await red.acquire(options).then(() => "acquired", ({ constructor }) => constructor);
-    ok(Class !== "acquired", "one of three is none");
+    ok(Class !== "acquired", "one node of three is no majority");
   },
 
-  async "values of a group are held all or none, each by its own holder"(world) {
+  async "a group lock holds all of its values or none, and excludes no other value"(world) {
     const { locks } = world.client();
     const group = world.name();
     const lease = await locks.groupLock(group, ["a", "b"]).acquire();
@@ -87,7 +87,7 @@ export const together = {
     same([await other.release(), await lease.isHeld(), await lease.release()], ["released", true, "released"]);
   },
 
-  "bad values of a group are refused"(world) {
+  "invalid values of a group are rejected without a request"(world) {
     const { locks, sent } = world.client();
     for (const values of [undefined, [], "a", [5], [null], ["\ud800"], Array.from({ length: 1001 }, (_, i) => `${i}`)]) {
       throws(() => locks.groupLock("group", values), world.InvalidOptionError, { option: "values" });
@@ -99,12 +99,12 @@ export const together = {
 };
 
 /** Returns a client of a simulated other Redis: it is the same Redis, with other names. */
-function another(world, name, number) {
+function clientOfNode(world, name, number) {
   const one = { down: false };
-  const carry = async (_, init) => {
+  const send = async (_, init) => {
     if (one.down) throw new TypeError("it is down");
     return fetch(`${world.url}/`, { ...init, body: init.body.replaceAll(name, `${name}:${number}`) });
   };
   const url = `https://redis-${number}.invalid`;
-  return Object.assign(one, { locks: world.connect({ url, token: world.token, fetch: carry }) });
+  return Object.assign(one, { locks: world.connect({ url, token: world.token, fetch: send }) });
 }

@@ -8,41 +8,41 @@ import { ok, same, until } from "../check.mjs";
 const LONG = { leaseMs: 60_000, waitMs: 120_000, maxRequests: 10_000 };
 
 /** Returns a client that counts the responses to its requests. */
-function watched(world, options) {
+function countingClient(world, options) {
   const client = world.client({
     ...options,
     fetch: async (...call) => {
-      const answer = await fetch(...call);
-      client.answered += 1;
-      return answer;
+      const response = await fetch(...call);
+      client.responses += 1;
+      return response;
     },
   });
-  client.answered = 0;
-  client.isQuiet = () => client.sent.length === client.answered;
+  client.responses = 0;
+  client.isIdle = () => client.sent.length === client.responses;
   client.streams = () => client.sent.filter(({ init }) => init.headers.accept === "text/event-stream").length;
   return client;
 }
 
 /** Returns the number of subscriptions for the release of this lock. */
-async function listeners({ url, token, dialect }, name) {
+async function subscriptions({ url, token, dialect }, name) {
   const words = ["PUBSUB", "NUMSUB", `redisson_lock__channel:{${name}}`];
   if (dialect === "webdis") {
     const headers = { authorization: `Basic ${btoa(token)}` };
     const body = words.map(encodeURIComponent).join("/");
-    const answer = await fetch(`${url}/`, { method: "POST", headers, body });
-    return Number((await answer.json()).PUBSUB[1]);
+    const response = await fetch(`${url}/`, { method: "POST", headers, body });
+    return Number((await response.json()).PUBSUB[1]);
   }
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const answer = await fetch(`${url}/`, { method: "POST", headers, body: JSON.stringify(words) });
-  return Number((await answer.json()).result[1]);
+  const response = await fetch(`${url}/`, { method: "POST", headers, body: JSON.stringify(words) });
+  return Number((await response.json()).result[1]);
 }
 
 const next = async (events) => (await events.next()).value.type;
 
 export const waking = {
-  async "a release wakes who waits, and nothing is left open"(world) {
+  async "a release notifies the waiter, and no stream or timer remains"(world) {
     const resources = () => (globalThis.process?.getActiveResourcesInfo?.() ?? []).filter((kind) => kind === "Timeout").length;
-    const [holder, waiter] = [watched(world), watched(world)];
+    const [holder, waiter] = [countingClient(world), countingClient(world)];
     const name = world.name();
     const lease = await holder.locks.lock(name).acquire(LONG);
     const before = resources();
@@ -50,21 +50,21 @@ export const waking = {
     const waits = waiter.locks.lock(name).acquire(LONG);
     const type = await next(events);
     same(type, "stream");
-    await until(waiter.isQuiet, "it has asked, subscribed, and asked again");
-    same(await listeners(world, name), 1, "listeners");
-    const asked = waiter.sent.length;
+    await until(waiter.isIdle, "the waiter has tried, subscribed, and tried again");
+    same(await subscriptions(world, name), 1, "subscriptions");
+    const requested = waiter.sent.length;
     await lease.release();
     const own = await waits;
     // At most one request that acquires the lock, and one that was in flight.
-    ok(waiter.sent.length <= asked + 2, `${waiter.sent.length - asked} requests`);
-    await until(async () => (await listeners(world, name)) === 0, "the stream is closed");
+    ok(waiter.sent.length <= requested + 2, `${waiter.sent.length - requested} requests`);
+    await until(async () => (await subscriptions(world, name)) === 0, "the stream is closed");
     same(waiter.streams(), 1, "streams");
     await own.release();
-    await until(() => resources() <= before, "no timer is left");
+    await until(() => resources() <= before, "no timer of the package remains");
   },
 
-  async "those who wait in one client share a stream, and one wakes at a time"(world) {
-    const [holder, waiter] = [watched(world), watched(world)];
+  async "waiters of one client share a subscription stream, and acquire one at a time"(world) {
+    const [holder, waiter] = [countingClient(world), countingClient(world)];
     const name = world.name();
     const lease = await holder.locks.lock(name).acquire(LONG);
     const events = waiter.locks.events();
@@ -74,28 +74,28 @@ export const waking = {
     same(new Set(await Promise.all(waits)).size, 3, "tokens");
     const streams = world.isWorker ? [1, 2, 3] : [1];
     ok(streams.includes(waiter.streams()), `${waiter.streams()} streams`);
-    await until(async () => (await listeners(world, name)) === 0, "the streams are closed");
+    await until(async () => (await subscriptions(world, name)) === 0, "the streams are closed");
   },
 
   // S60.
-  async "streams leave connections for requests"(world) {
+  async "subscription streams leave connections for requests"(world) {
     const isPage = "location" in globalThis && !world.isWorker && !("Deno" in globalThis);
     const names = Array.from({ length: 8 }, () => world.name());
     const holder = world.client();
     const leases = await Promise.all(names.map((name) => holder.locks.lock(name).acquire(LONG)));
     // Each tab has its own client.
-    const one = watched(world);
-    const waits = names.map((name) => (isPage ? watched(world) : one).locks.lock(name).run(LONG, () => name));
-    const standing = async () => (await Promise.all(names.map((name) => listeners(world, name)))).reduce((sum, count) => sum + count);
-    const most = isPage ? 2 : world.isWorker ? 4 : 8;
-    await until(async () => (await standing()) === most, "as many streams as there may be");
+    const one = countingClient(world);
+    const waits = names.map((name) => (isPage ? countingClient(world) : one).locks.lock(name).run(LONG, () => name));
+    const openStreams = async () => (await Promise.all(names.map((name) => subscriptions(world, name)))).reduce((sum, count) => sum + count);
+    const maxStreams = isPage ? 2 : world.isWorker ? 4 : 8;
+    await until(async () => (await openStreams()) === maxStreams, "the maximum number of streams");
     await Promise.all(leases.map((lease) => lease.release()));
     same((await Promise.all(waits)).join(), names.join());
-    await until(async () => (await standing()) === 0, "the streams are closed");
+    await until(async () => (await openStreams()) === 0, "the streams are closed");
   },
 
-  async "no stream is opened where wake-ups are off"(world) {
-    const waiter = watched(world, { wakeups: "off" });
+  async "no subscription stream is opened if wakeups is off"(world) {
+    const waiter = countingClient(world, { wakeups: "off" });
     const name = world.name();
     const lease = await world.client().locks.lock(name).acquire(LONG);
     const waits = waiter.locks.lock(name).acquire(LONG);

@@ -6,16 +6,16 @@
 import { memory, timersLeft } from "../watch.mjs";
 
 /** The number of concurrent cycles. */
-const TOGETHER = 64;
+const CONCURRENCY = 64;
 
 /** A signal that outlives all calls that use it. */
 const forever = new AbortController();
 
 /** Runs `count` cycles, and returns the use of memory and timers afterwards. */
 export async function cycle(locks, name, count) {
-  const lanes = Array.from({ length: TOGETHER }, (_, lane) => locks.lock(`${name}:${lane}`));
+  const lanes = Array.from({ length: CONCURRENCY }, (_, lane) => locks.lock(`${name}:${lane}`));
   await Promise.all(lanes.map(async (lock, lane) => {
-    for (let i = lane; i < count; i += TOGETHER) await once(lock, Math.floor(i / TOGETHER));
+    for (let i = lane; i < count; i += CONCURRENCY) await holdOnce(lock, Math.floor(i / CONCURRENCY));
   }));
   return inUse(count);
 }
@@ -28,9 +28,9 @@ export async function crowd(locks, name, count, together) {
   const all = Array.from({ length: together }, (_, lane) => locks.lock(`${name}:${lane}`));
   for (let done = 0; done < count; done += together) {
     const leases = await Promise.all(all.map((lock) => lock.acquire()));
-    if (leases.some((lease) => lease.remaining() === 0)) throw new Error("one of them is lost");
+    if (leases.some((lease) => lease.remaining() === 0)) throw new Error("a lease is lost");
     const ends = await Promise.all(leases.map((lease) => lease.release()));
-    if (ends.some((end) => end !== "released")) throw new Error("one of them was not there");
+    if (ends.some((end) => end !== "released")) throw new Error("a hold was lost");
   }
   return inUse(count);
 }
@@ -51,7 +51,7 @@ async function collect() {
 }
 
 /** Makes one hold, in one of several ways. */
-async function once(lock, number) {
+async function holdOnce(lock, number) {
   if (number % 20 === 3) return await lock.run({ signal: forever.signal }, (lease) => lease.token);
   const lease = await lock.acquire({ signal: forever.signal });
   if (number % 4 === 1) lease.signal.addEventListener("abort", () => {});

@@ -13,12 +13,12 @@ const ways = {
     globalThis.lease = await lock.acquire();
     print("held");
   },
-  async "events are listened to"() {
+  async "event iterators are open"() {
     globalThis.lease = await lock.acquire();
     for (const of of [locks, globalThis.lease]) listen(of.events());
     print("listening");
   },
-  async "a call waits"() {
+  async "an acquire is waiting"() {
     // The lease expires by itself, and nothing else ends the wait.
     globalThis.lease = await lock.acquire({ leaseMs: 1_000 });
     await lock.acquire({ waitMs: 600_000, maxRequests: 10_000 });

@@ -8,17 +8,17 @@ import { createInterface } from "node:readline";
 import { connect } from "edgelatch";
 
 const { EDGELATCH_TEST_URL: url, EDGELATCH_TEST_TOKEN: token, HOLDER_NAME: name, HOLDER_LEASE_MS } = process.env;
-const say = (what) => console.log(JSON.stringify(what));
+const report = (what) => console.log(JSON.stringify(what));
 
 const locks = connect({ url, token, requestTimeoutMs: 60_000 });
 const guard = locks.guard(`${name}:value`);
 const lease = await holdAndWrite();
-say({ token: lease.token });
+report({ token: lease.token });
 for await (const _ of createInterface({ input: process.stdin })) {
   const remaining = lease.remaining();
   if (!lease.signal.aborted) await new Promise((fired) => lease.signal.addEventListener("abort", fired));
   const written = await guard.set(lease, "late").then(() => "written", (error) => error.name);
-  say({ remaining, aborted: lease.signal.aborted, written });
+  report({ remaining, aborted: lease.signal.aborted, written });
 }
 
 /**

@@ -4,10 +4,10 @@ import { connect } from "edgelatch";
 
 const query = new URLSearchParams(location.search);
 const locks = connect({ url: query.get("url"), token: query.get("token") });
-const happened = [];
-for (const name of ["freeze", "resume"]) document.addEventListener(name, () => happened.push(name));
-document.addEventListener("visibilitychange", () => happened.push(document.visibilityState));
-addEventListener("pageshow", ({ persisted }) => persisted && happened.push("came back"));
+const pageEvents = [];
+for (const name of ["freeze", "resume"]) document.addEventListener(name, () => pageEvents.push(name));
+document.addEventListener("visibilitychange", () => pageEvents.push(document.visibilityState));
+addEventListener("pageshow", ({ persisted }) => persisted && pageEvents.push("restored"));
 
 let lease;
 
@@ -17,8 +17,8 @@ globalThis.hold = async (name, leaseMs) => {
 };
 
 /** Returns its state, now and once the signal has fired. */
-globalThis.look = async () => {
+globalThis.state = async () => {
   const remaining = lease.remaining();
   if (!lease.signal.aborted) await new Promise((fired) => lease.signal.addEventListener("abort", fired));
-  return { remaining, aborted: lease.signal.aborted, reason: lease.signal.reason?.reason, happened };
+  return { remaining, aborted: lease.signal.aborted, reason: lease.signal.reason?.reason, pageEvents };
 };

@@ -31,12 +31,12 @@ const newResponse = foreign(`(status, bytes) => {
 }`);
 
 const steps = {
-  async "bytes are values of a group"() {
+  async "bytes are accepted as values of a group"() {
     const lease = await locks.groupLock(lock.name, [foreign("Uint8Array.of(97)")]).acquire();
     const taken = await locks.groupLock(lock.name, ["a"]).tryAcquire();
     return [taken === null, (await lease.release()) === "released"];
   },
-  async "a signal ends a wait with its reason"() {
+  async "a signal aborts a wait with its reason"() {
     const holder = await lock.acquire();
     const signal = newSignal();
     const waits = lock.acquire({ waitMs: "until-aborted", signal }).catch((error) => error);
@@ -46,13 +46,13 @@ const steps = {
     return [reason === signal.reason, (await holder.release()) === "released"];
   },
   async "a response is read"() {
-    const carry = async (input, init) => {
+    const send = async (input, init) => {
       const response = await fetch(input, init);
       return newResponse(response.status, new Uint8Array(await response.arrayBuffer()));
     };
-    return [await client({ fetch: carry, wakeups: "off" }).lock(lock.name).run((lease) => lease.token > 0)];
+    return [await client({ fetch: send, wakeups: "off" }).lock(lock.name).run((lease) => lease.token > 0)];
   },
-  async "an error is the cause, and says that nothing was sent"() {
+  async "a connection error is the cause, and the message says that nothing is held"() {
     const refused = foreign(`Object.assign(new TypeError("fetch failed"), { cause: Object.assign(new Error(), { code: "ECONNREFUSED" }) })`);
     const error = await client({ fetch: () => Promise.reject(refused) }).lock(lock.name).tryAcquire().catch((reason) => reason);
     return [error instanceof GatewayUnreachableError, error.cause === refused, error.message.includes("nothing is held")];

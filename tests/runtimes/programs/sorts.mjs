@@ -11,24 +11,24 @@ const ENDING = { lifeMs: 60_000 };
 const RED_MS = 10_000;
 
 /**
- * Runs `rounds` of `together` plays for each sort, and returns the use of memory and timers after
- * each round.
+ * Runs `rounds` of `together` scenarios for each sort, and returns the use of memory and timers
+ * after each round.
  */
 export async function eachSort({ connect, url, token, name, rounds, together }) {
   const world = newWorld(connect, url, token);
   const parts = {};
-  for (const [what, play] of Object.entries(sorts)) {
+  for (const [what, scenario] of Object.entries(sorts)) {
     parts[what] = [];
     for (let round = 0; round < rounds; round += 1) {
-      const playLane = (_, lane) => inTime((tries) => play(world, `${name}:${what}:${round}:${lane}:${tries}`));
-      await Promise.all(Array.from({ length: together }, playLane));
+      const runLane = (_, lane) => retryWhileSlow((tries) => scenario(world, `${name}:${what}:${round}:${lane}:${tries}`));
+      await Promise.all(Array.from({ length: together }, runLane));
       parts[what].push(await inUse(together));
     }
   }
   return parts;
 }
 
-/** How often a play is repeated that was too slow on a busy machine. */
+/** How often a scenario is repeated that was too slow on a busy machine. */
 const MAX_TRIES = 100;
 /**
  * The codes for a response later than the request timeout, which is a second for the nodes of a
@@ -37,13 +37,13 @@ const MAX_TRIES = 100;
 const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
 
 /**
- * Repeats a play until no response is late. Each repetition has new names, since a hold with an
+ * Repeats a scenario until no response is late. Each repetition has new names, since a hold with an
  * unknown outcome ends only with its lease.
  */
-async function inTime(play) {
+async function retryWhileSlow(scenario) {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await play(tries);
+      return await scenario(tries);
     } catch (error) {
       if (!SLOW.includes(error.code) || tries === MAX_TRIES) throw error;
     }
@@ -56,16 +56,16 @@ async function inTime(play) {
  */
 function newWorld(connect, url, token) {
   const options = { token, requestTimeoutMs: 60_000 };
-  const fresh = () => connect({ url, ...options });
-  const locks = fresh();
-  const carried = (asked, init) => fetch(new URL(new URL(asked).pathname, url), init);
-  const nodes = [1, 2, 3].map((number) => connect({ url: `https://redis-${number}.invalid`, ...options, fetch: carried }));
-  return { locks, other: locks.owner(), nodes, fresh };
+  const newClient = () => connect({ url, ...options });
+  const locks = newClient();
+  const forward = (input, init) => fetch(new URL(new URL(input).pathname, url), init);
+  const nodes = [1, 2, 3].map((number) => connect({ url: `https://redis-${number}.invalid`, ...options, fetch: forward }));
+  return { locks, other: locks.owner(), nodes, newClient };
 }
 
 const plain = (locks, name) => locks.lock(name);
 
-/** Returns a play that acquires a lock, calls `work` with the lease, and releases it. */
+/** Returns a scenario that acquires a lock, calls `work` with the lease, and releases it. */
 const held = (lock, work) => async (world, name) => {
   const lease = await lock(world.locks, name).acquire();
   await work?.(lease, world, name);
@@ -103,7 +103,7 @@ const sorts = {
     await events.return();
   },
   "an owner": held((locks, name) => locks.owner().lock(name)),
-  "a client": ({ fresh }, name) => held(plain)({ locks: fresh() }, name),
+  "a client": ({ newClient }, name) => held(plain)({ locks: newClient() }, name),
   async "a wait that is granted"({ locks, other }, name) {
     const lease = await locks.lock(name).acquire();
     const granted = other.lock(name).acquire(LONG);
@@ -112,11 +112,11 @@ const sorts = {
     await (await granted).release();
   },
   "a wait that is aborted": held(plain, async (_, { locks, other }, name) => {
-    const leaving = new AbortController();
-    const left = other.lock(name).acquire({ signal: leaving.signal }).catch((error) => error);
+    const controller = new AbortController();
+    const aborted = other.lock(name).acquire({ signal: controller.signal }).catch((error) => error);
     await locks.lock(name).inspect();
-    leaving.abort();
-    await left;
+    controller.abort();
+    await aborted;
   }),
   "a try that is refused": held(plain, async (_, { other }, name) => {
     if (await other.lock(name).tryAcquire()) throw new Error("it was granted");

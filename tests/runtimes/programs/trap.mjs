@@ -16,16 +16,16 @@ const locks = connect({ url, token });
 const name = crypto.randomUUID();
 const lease = await locks.lock(name).acquire();
 const [lock, guard] = [locks.lock(name), locks.guard(name)];
-const told = new Promise((abort) => lease.signal.addEventListener("abort", () => abort(lease.signal.reason)));
-const asked = [locks.lock(name).acquire({ waitMs: 60_000 }), locks.events().next()].map(outcome);
+const signalReason = new Promise((abort) => lease.signal.addEventListener("abort", () => abort(lease.signal.reason)));
+const pending = [locks.lock(name).acquire({ waitMs: 60_000 }), locks.events().next()].map(outcome);
 // The calls are pending by now, also inside the module.
 await locks.lock(name).inspect();
 
 const first = await outcome(TRAP === "memory" ? guard.set(lease, "x".repeat(8 << 20)) : inspectWithoutClock());
 const calls = {
-  first, told: await told, asked: await Promise.all(asked),
-  again: await Promise.all([lease.release(), lease.renew(), lock.tryAcquire(), lock.run(() => {})].map(outcome)),
-  atOnce: [() => locks.lock("other"), () => lease.remaining(), () => lease.token, () => connect({ url, token })].map(thrown),
+  first, signalReason: await signalReason, pending: await Promise.all(pending),
+  later: await Promise.all([lease.release(), lease.renew(), lock.tryAcquire(), lock.run(() => {})].map(outcome)),
+  synchronous: [() => locks.lock("other"), () => lease.remaining(), () => lease.token, () => connect({ url, token })].map(thrown),
 };
 const isBroken = (error) => error instanceof BrokenError && error.code === "broken" && error.cause instanceof Error;
 console.log(JSON.stringify(Object.entries(calls).map(([what, errors]) => [what, [errors].flat().every(isBroken)])));

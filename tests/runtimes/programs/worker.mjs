@@ -15,7 +15,7 @@ const locks = edgelatch.connect({ url, token, requestTimeoutMs: 60_000 });
 const PULSE_MS = 20;
 
 /** The signal of another request. */
-let lent;
+let lentSignal;
 
 /** How each request for a lock ended, by its id. Plain text: nothing here belongs to a request. */
 const ended = {};
@@ -29,19 +29,19 @@ export default {
         return new Response(suite(searchParams.get("only") ?? undefined, context));
       case "/cycles":
         return Response.json(await cycle(locks, name, Number(searchParams.get("count"))));
-      case "/keeps": {
+      case "/hold": {
         const lease = await locks.lock(name).acquire({ leaseMs: 2_000, waitMs: 120_000, maxRequests: 10_000 });
         return Response.json({ token: lease.token });
       }
-      case "/lends":
-        lent = request.signal;
+      case "/lend-signal":
+        lentSignal = request.signal;
         return new Response(searchParams.has("stays") ? pulsing(request.signal).readable : "lent");
-      case "/borrows": {
-        const first = await locks.lock(name).acquire({ signal: lent }).then((lease) => lease.release(), (error) => error.name);
-        const now = await locks.lock(name).acquire({ signal: request.signal });
-        return Response.json({ first, now: await now.release() });
+      case "/use-lent-signal": {
+        const first = await locks.lock(name).acquire({ signal: lentSignal }).then((lease) => lease.release(), (error) => error.name);
+        const second = await locks.lock(name).acquire({ signal: request.signal });
+        return Response.json({ first, second: await second.release() });
       }
-      case "/outlives": {
+      case "/outlive": {
         // The lease in Redis is six seconds at a time. On a busy machine a renewal may be three
         // seconds late.
         const { read } = locks.readWriteLock(name, { peerWatchdogMs: 6_000 });
@@ -52,14 +52,14 @@ export default {
       }
       case "/ended":
         return Response.json(ended);
-      case "/attentive": {
+      case "/with-signal": {
         const { readable, signal, finish } = pulsing(request.signal);
         // Continues after its client has disconnected, for as long as the undoing takes.
-        context.waitUntil(take(id, name, { waitMs: "until-aborted", signal }).then(finish, finish));
+        context.waitUntil(runUnderLock(id, name, { waitMs: "until-aborted", signal }).then(finish, finish));
         return new Response(readable);
       }
-      case "/heedless":
-        return Response.json(await take(id, name, { waitMs: 60_000, maxRequests: 10_000 }));
+      case "/without-signal":
+        return Response.json(await runUnderLock(id, name, { waitMs: 60_000, maxRequests: 10_000 }));
       default:
         return new Response("no such page", { status: 404 });
     }
@@ -88,19 +88,19 @@ function pulsing(requestSignal) {
   const writer = writable.getWriter();
   const write = (text) => writer.write(new TextEncoder().encode(text)).catch(leave);
   const pulse = setInterval(write, PULSE_MS, " ");
-  const finish = async (answer) => {
+  const finish = async (result) => {
     clearInterval(pulse);
-    await write(JSON.stringify(answer));
+    await write(JSON.stringify(result));
     await writer.close().catch(() => {});
   };
   return { readable, signal: controller.signal, finish };
 }
 
-async function take(id, name, options) {
+async function runUnderLock(id, name, options) {
   try {
-    const answer = await locks.lock(name).run(options, async (lease) => ({ held: await lease.isHeld(), token: lease.token }));
+    const result = await locks.lock(name).run(options, async (lease) => ({ held: await lease.isHeld(), token: lease.token }));
     ended[id] = "worked";
-    return answer;
+    return result;
   } catch (error) {
     ended[id] = error.name;
     throw error;
