@@ -68,12 +68,18 @@ function create(object, kind, name = "", numbers = [], bytes = [], other = objec
   }
 }
 
+/** The leases whose calls are pending. */
+const used = new Set();
+
 /** Calls a method, whose arguments `read` checks. */
 async function call(object, method, read, values = []) {
   const caller = hasAsyncStacks ? undefined : new Error();
   // An argument after those of the method is an options object that would be ignored.
   options.checkOptions(values[read?.length]);
   const args = read?.(...values) ?? {};
+  // A lease is not collected during its calls.
+  const use = { lease: args.lease ?? object };
+  used.add(use);
   methods.trackPending(1);
   try {
     const result = await perform(object, method, args);
@@ -81,6 +87,7 @@ async function call(object, method, read, values = []) {
   } catch (failure) {
     throw errorOf(failure, subjectOf(object), call, networkErrors.get(subjectOf(object).host), caller);
   } finally {
+    used.delete(use);
     methods.trackPending(-1);
   }
 }

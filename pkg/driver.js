@@ -1,6 +1,6 @@
-// The driver of the engine: sends what it requests, passes on what has arrived, and settles the
-// promises of calls. It has no rule of a lock. Every call of the engine is synchronous and returns
-// records (src/js/records.rs).
+// The driver of the engine: does the I/O that the engine requests, passes on responses, and settles
+// the promises of calls. It contains no lock logic. Every call of the engine is synchronous; those
+// that change it return records (src/js/records.rs).
 import { BrokenError, InvalidOptionError, LeaseLostError, errorOf, fail, failureOf, snapshot } from "./errors.js";
 import { Engine, initSync } from "./wasm/edgelatch.js";
 import { concat, isWorker, onAbort, read, send, sleep, unrefTimers } from "./wasm/web.js";
@@ -38,14 +38,13 @@ export const clientWatchers = new Set();
 export function startEngine(module) {
   initSync({ module });
   engine = new Engine();
-  // The renewal of a lease keeps no program running; `trackPending` keeps it running while calls
-  // are pending.
+  // The renewal of a lease must not keep a program running. Pending calls do: see `trackPending`.
   unrefTimers();
 }
 
 /**
- * Uses the engine. Its memory may be half changed after an exception, so that it is used no more
- * after that; an invalid option is no such exception.
+ * Uses the engine. After an unexpected exception its memory may be inconsistent, so it is never
+ * called again. Invalid options are thrown as strings and do no harm.
  */
 export function use(work) {
   if (broken) throw broken;
@@ -62,6 +61,7 @@ export function use(work) {
 function stop(cause) {
   broken ??= new BrokenError("the package had an internal error and stopped; its holds end with their leases", cause);
   for (const { reject } of calls.values()) reject(broken);
+  for (const scope of scopes.values()) scope.end();
   for (const hold of holds.values()) {
     hold.abort(() => broken);
     hold.changed();
@@ -75,20 +75,20 @@ function wakeAll(watchers) {
   watchers.clear();
 }
 
-/** Waits for a change that wakes these watchers. */
+/** Returns a promise that `wakeAll` resolves. */
 export const change = (watchers) => new Promise((resolve) => watchers.add(resolve));
 
 /** A hold, which its leases share. */
 class Hold {
   leases = 0;
   hasEnded = false;
-  /** Created at first use, as the list of signals: most holds have neither. */
+  /** Created at first use, like `#signals`: most holds need neither. */
   #watchers;
   /** The signals of its leases, each with its controller and the object that its error names. */
   #signals;
   #failure;
 
-  /** `of` is the lock, which is used as long as the hold. */
+  /** `of` is the lock's handle, which must not be freed while the hold exists. */
   constructor(number, of) {
     this.number = number;
     this.of = of;
@@ -153,7 +153,7 @@ class Hold {
 /** Forgets the leases that were collected. Older Workers have no such registry. */
 const collected = globalThis.FinalizationRegistry && new FinalizationRegistry((share) => share.drop());
 
-/** The part of one lease in a hold. */
+/** The state of one lease. The leases of one owner can share a hold. */
 export class Share {
   isReleased = false;
 
@@ -163,7 +163,7 @@ export class Share {
     this.name = name;
   }
 
-  /** Forgets the part when `lease` is collected. */
+  /** Gives the part up when `lease` is collected: the hold is no longer renewed for it. */
   belongsTo(lease) {
     collected?.register(lease, this);
   }
@@ -171,7 +171,7 @@ export class Share {
   drop() {
     const { hold, isReleased } = this;
     hold.leases -= 1;
-    tell(() => engine.dropLease(hold.number, !isReleased, hold.leases === 0, performance.now(), Date.now()));
+    tell(() => engine.dropLease(hold.number, !isReleased, performance.now(), Date.now()));
     hold.forget();
   }
 }
@@ -183,7 +183,10 @@ export function tell(work, scope) {
   } catch {}
 }
 
-/** Does what the records of a call say. Those of I/O belong to `scope`. */
+/**
+ * Carries out the records of a call: JSON in the first line, then the body of each request in a
+ * line of its own. Records of I/O belong to `scope`.
+ */
 function handle(text, scope) {
   if (text === undefined) return;
   const [json, ...bodies] = text.split("\n");
@@ -227,9 +230,9 @@ const NO_BYTES = new Uint8Array(0);
 const streamKey = (subscription, number) => `${subscription}/${number}`;
 
 /**
- * The calls that share I/O, and that I/O: all of a program, or in a Worker those of one turn of the
- * event loop, since I/O belongs to the request that began it. All promises of a scope are created
- * in its own request, and another request wakes it only by resolving one of them.
+ * Calls that share requests and streams. A program has one scope. In a Worker, where I/O belongs to
+ * the request that began it, the calls that begin together have their own. The code of a scope runs
+ * only in its own request; another request wakes it by resolving its promise.
  */
 class Scope {
   #id;
@@ -246,7 +249,7 @@ class Scope {
     this.#run();
   }
 
-  /** Begins a call with the others of this turn. */
+  /** Queues a call, which begins together with others. */
   add(call) {
     this.#calls.push(call);
     this.wake();
@@ -256,6 +259,13 @@ class Scope {
   remove(call) {
     const place = this.#calls.indexOf(call);
     return place >= 0 && this.#calls.splice(place, 1).length > 0;
+  }
+
+  /** Stops the I/O after the module has failed. */
+  end() {
+    for (const io of this.#io.values()) io.cancel();
+    this.#io.clear();
+    this.wake();
   }
 
   /** Continues the scope in its own request. In a Worker a scope that has become idle ends. */
@@ -272,7 +282,7 @@ class Scope {
         if (this.#isWoken) resolve();
       });
       this.#isWoken = false;
-      if (!this.#isOver) this.#turn();
+      if (!this.#isOver && !broken) this.#turn();
     }
     this.#timer?.sleep.cancel();
     scopes.delete(this.#id);
@@ -332,7 +342,7 @@ class Scope {
     this.#io.delete(key);
   }
 
-  /** Sets the timer; one that fires too early is harmless, and costs less than another. */
+  /** Sets the timer. An earlier one is kept: to fire early is harmless, and costs less. */
   setTimer(left, isIdle) {
     if (isIdle && isWorker) return this.wake(isIdle);
     const wait = Math.min(left ?? Infinity, TIMER_MAX_MS);
@@ -366,6 +376,7 @@ export function call(of, method, { numbers = [], texts, signal, hold }) {
     let own;
     if (signal) {
       const abort = () => {
+        // An `abort` event that a caller has dispatched to a signal which is not aborted.
         if (!pending.watch.done) return;
         if (!own.remove(begun)) return tell(() => engine.cancel(begun.id, performance.now(), Date.now()));
         calls.delete(begun.id);

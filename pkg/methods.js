@@ -1,10 +1,10 @@
-// The functions that the classes call beside `call` of driver.js, some of them several calls.
+// Further functions for the public classes. Some of them make several calls of the engine.
 import { call, change, clientWatchers, engine, fetches, tell, use } from "./driver.js";
 import { isProgram } from "./wasm/web.js";
 
 /**
- * Writes to a guarded key. The writes of one hold to one key are executed one after the other, and
- * each needs the clock of the guard's Redis, which bounds it.
+ * Writes to a guarded key. The writes of one hold to one key are executed one after the other. Each
+ * has a deadline by the clock of the guard's Redis, which the method `newest` learns if necessary.
  */
 export async function write(of, method, newest, { hold, numbers = [], texts }) {
   let number;
@@ -13,7 +13,7 @@ export async function write(of, method, newest, { hold, numbers = [], texts }) {
     if (!use(() => engine.knowsClock(of))) await call(of, newest, {});
     return await call(of, method, { hold, numbers: [numbers[0], number], texts });
   } finally {
-    tell(() => engine.endWrite(of, hold.number));
+    tell(() => engine.endWrite(of, hold.number, performance.now(), Date.now()));
   }
 }
 
@@ -32,10 +32,11 @@ export const nameOf = (of) => use(() => engine.name(of));
 
 /**
  * Returns a function that waits for the next event of a client, or of the hold that `holdOf`
- * returns. While the events are in use, the lease that it refers to is not collected.
+ * returns. `holdOf` refers to the lease, so that it is not collected while its events are read.
  */
 export function events(of, holdOf) {
-  const source = use(() => engine.events(of, holdOf?.().number ?? NaN));
+  const number = holdOf?.().number ?? NaN;
+  const source = use(() => engine.events(of, number));
   return async () => {
     for (;;) {
       const event = use(() => engine.nextEvent(source, performance.now(), Date.now()));
@@ -45,10 +46,7 @@ export function events(of, holdOf) {
   };
 }
 
-/**
- * The runtime's own timers: a test's fake timers would never fire and would keep no program
- * running.
- */
+/** Saved at load: the fake timers of a test would keep no program running. */
 const { clearInterval, setInterval } = globalThis;
 /**
  * The number of pending calls and callbacks. While it is not 0, a program of Node, Deno or Bun
@@ -57,8 +55,8 @@ const { clearInterval, setInterval } = globalThis;
 let pending = 0;
 let timer;
 
-export function trackPending(change) {
-  pending += change;
+export function trackPending(difference) {
+  pending += difference;
   if (pending === 0) timer = clearInterval(timer);
   else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
 }

@@ -1,5 +1,5 @@
-//! The driver: sends what the engine requests, and passes on what has arrived. It contains no rule
-//! of a lock.
+//! The driver: does the I/O that the engine requests, and passes on responses. It contains no lock
+//! logic.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -21,7 +21,7 @@ use edgelatch_proto::engine::{EndpointId, ScopeId, StreamId, StreamInput, Transm
 pub struct Driver<T: Transport, H: Host> {
     shared: Arc<Shared<T, H>>,
     scope: ScopeId,
-    /// Whether a task awaits an operation of the client, and not only what is undone.
+    /// Whether it was started for an operation that a task awaits, and not only to undo others.
     is_awaited: bool,
     has_ended: bool,
 }
@@ -47,8 +47,8 @@ impl<T: Transport, H: Host> Driver<T, H> {
         Self { shared, scope, is_awaited, has_ended: false }
     }
 
-    /// Whether a task awaits an operation of the client. Otherwise the driver only undoes what was
-    /// dropped, and may be dropped if nothing can run it.
+    /// Whether it was started for an operation that a task awaits. Otherwise the driver only undoes
+    /// operations whose futures were dropped, and may be dropped itself if nothing can run it.
     pub const fn is_awaited(&self) -> bool {
         self.is_awaited
     }
@@ -74,12 +74,14 @@ impl<T: Transport, H: Host> Driver<T, H> {
                 }
             });
             let is_idle = poll_fn(|cx| {
-                // A change that this task causes itself does not wake it.
+                // Removed while this task works, so that its own changes do not wake it again.
                 shared.forget_wakers(Wait::Scope(scope));
-                while shared.has_transmit(scope) || io.poll(&shared, cx) || shared.waits(scope, cx)
+                while shared.has_transmit(scope)
+                    || io.poll(&shared, cx)
+                    || shared.stores_waker(scope, cx)
                 {
                     if !has_yielded && shared.has_transmit(scope) {
-                        // Other calls of this turn of the event loop join the request.
+                        // Yields once, so that other calls of this turn join the request.
                         has_yielded = true;
                         cx.waker().wake_by_ref();
                         return Poll::Pending;
@@ -120,8 +122,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.change(|engine, _| core::iter::from_fn(|| engine.poll_transmit(scope)).collect())
     }
 
-    /// Has this task woken when there is something to send; returns whether there is by now.
-    fn waits(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
+    /// Stores the waker of this task for the next I/O; returns whether there is some already.
+    fn stores_waker(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
         // Stored before the engine is read, so that a change in between is not missed.
         self.keep_waker(Wait::Scope(scope), cx.waker());
         self.has_transmit(scope)

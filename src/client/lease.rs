@@ -25,20 +25,21 @@ use edgelatch_proto::timing::LeaseTime;
 /// Release each of them; the last release ends the hold. Dropping a lease sends nothing. When the
 /// last lease of a hold is dropped, the hold is no longer renewed, expires, and then counts as
 /// lost.
-#[must_use = "a lease that is dropped blocks the lock until it runs out; release it"]
+#[must_use = "a lease that is dropped does not release its lock, which is blocked until it expires; call `release`"]
 pub struct Lease<T: Transport, H: Host> {
     hold: Arc<Hold<T, H>>,
+    /// Whether its release was begun.
     released: Mutex<bool>,
     /// Whether errors leave out the names.
     redacts: bool,
 }
 
-/// A hold in the engine, which forgets it with the last handle.
+/// A reference to a hold in the engine, which removes the hold after the last one.
 pub(super) struct Hold<T: Transport, H: Host> {
     pub(super) shared: Arc<Shared<T, H>>,
     pub(super) id: HoldId,
     name: LockName,
-    /// The token of the grant; the engine has the current one.
+    /// The token of the grant, for a hold that the engine no longer has.
     granted: FencingToken,
 }
 

@@ -18,8 +18,8 @@ use edgelatch_proto::protocol::gateway::Gateway;
 
 /// Runs a [`Driver`] concurrently, or drops it if it cannot be run.
 ///
-/// A function of the concrete client, since only a concrete client determines whether its futures
-/// are `Send`.
+/// A function pointer that is created where `T` and `H` are known: generic code cannot tell whether
+/// the driver's future is `Send`.
 pub(super) type Spawn<T, H> = fn(Driver<T, H>);
 
 /// The state that the clones of a client, its objects and its leases share.
@@ -52,7 +52,7 @@ impl<T> Clone for Endpoint<T> {
 
 struct State {
     engine: Engine,
-    /// In the order of what they wait for.
+    /// Sorted by `Wait`, so that the wakers of one are adjacent.
     wakers: Vec<(Wait, Waker)>,
     /// Whether the driver of all operations is running.
     is_driven: bool,
@@ -96,13 +96,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
         Arc::new(Self { state, endpoints, host, spawn, has_one_driver, bases, joint })
     }
 
-    /// The client of a gateway alone.
+    /// The client that uses only this gateway; this client if it has only one.
     pub(super) fn base(self: &Arc<Self>, EndpointId(index): EndpointId) -> Arc<Self> {
         Arc::clone(self.bases.get(index as usize).unwrap_or(self))
     }
 
-    /// The client of all gateways of these clients, in their order. It is created once, so that
-    /// what it learns of the gateways is kept while one of its locks or leases exists.
+    /// The client of all gateways of these clients, which have one each, in their order; `None`
+    /// without clients. While it is in use, it is not created again, so that what it has learned of
+    /// the gateways is kept.
     pub(super) fn joined(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {
@@ -129,13 +130,13 @@ impl<T: Transport, H: Host> Shared<T, H> {
         read(&self.state.lock().unwrap_or_else(PoisonError::into_inner).engine)
     }
 
-    /// Whether the driver of all operations is to be started; records that it is.
+    /// Whether the caller must start the driver of all operations; records that it does.
     pub(super) fn starts_driver(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_one_driver && !core::mem::replace(&mut state.is_driven, true)
     }
 
-    /// Begins no more operations in this scope.
+    /// Lets no later operation join this scope.
     pub(super) fn close_to_others(&self, scope: ScopeId) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.open_scope.take_if(|open| *open == scope);
@@ -146,24 +147,25 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.read(|engine| engine.is_over(op))
     }
 
-    /// Stores a waker for the next change.
+    /// Stores a waker for the next event of `wait`.
     pub(super) fn keep_waker(&self, wait: Wait, waker: &Waker) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.keep_waker(wait, waker);
     }
 
-    /// Removes the wakers of an operation that ends.
+    /// Removes the wakers for events of `wait`.
     pub(super) fn forget_wakers(&self, wait: Wait) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = state.take_wakers(wait);
-        // The last waker of a task drops the task, which may use this client.
+        // Unlocked first: the last waker of a task drops the task, whose destructor may lock.
         drop(state);
         drop(forgotten);
     }
 }
 
 impl<T: Transport, H: Host> Shared<T, H> {
-    /// The scope of an operation that begins now, and whether its driver is to be started.
+    /// The scope of an operation that begins now, and whether the caller must start a driver for
+    /// it. For the scope of a whole program, `starts_driver` says that.
     pub(super) fn scope(&self) -> (ScopeId, bool) {
         if self.spawn.is_some() && self.has_one_driver {
             return (ScopeId::SHARED, false);
@@ -189,12 +191,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
         result
     }
 
-    /// Marks the driver as ended if a scope has nothing to do. Returns whether it has ended.
+    /// Ends the driver of a scope if the scope has nothing to do. Returns whether it has ended.
     pub(super) fn ends_driver(&self, scope: ScopeId) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
-            state.is_driven &= scope != ScopeId::SHARED;
+            if scope == ScopeId::SHARED {
+                state.is_driven = false;
+            }
             let own = state.take_wakers(Wait::Scope(scope));
             drop(state);
             drop(own);
@@ -204,18 +208,19 @@ impl<T: Transport, H: Host> Shared<T, H> {
 
     /// Records that a driver was dropped before its operations have ended.
     pub(super) fn driver_dropped(&self, scope: ScopeId) {
+        self.close_to_others(scope);
         if scope == ScopeId::SHARED {
             self.state.lock().unwrap_or_else(PoisonError::into_inner).is_driven = false;
         }
         self.change(|engine, cx| engine.close_scope(scope, cx));
-        // Each operation that is still awaited starts a driver where its task runs.
+        // A task that still awaits an operation starts another driver where it runs.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = core::mem::take(&mut state.wakers);
         drop(state);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until `look` returns a value; it is called at once, and again after each change.
+    /// Waits until `look` returns a value; it is called at once, and after each event of `wait`.
     pub(super) async fn until<R>(
         &self,
         wait: Wait,
@@ -230,7 +235,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 }
 
-/// Wakes the tasks that wait for a change of the engine. Not inlined: each change ends with it.
+/// Wakes the tasks that wait for a change of the engine. Not inlined, for the size of the code:
+/// each instance of `change` calls it.
 #[inline(never)]
 fn wake(mut state: MutexGuard<'_, State>) {
     let woken = state.woken();

@@ -16,10 +16,10 @@ use edgelatch_proto::engine::{
 use edgelatch_proto::protocol::gateway::Request;
 use edgelatch_proto::time::millis;
 
-/// A deadline that is further away than this is reported as none. No wait lasts that long.
+/// A deadline that is further away than this gets no timer. No wait lasts that long.
 const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The records that a call returns.
+/// Which records a call returns.
 #[derive(Clone, Copy)]
 pub(super) enum Extent {
     /// None: another call of the same turn follows.
@@ -35,6 +35,7 @@ pub(super) enum Extent {
 pub(super) struct Call {
     pub(super) id: u32,
     pub(super) scope: ScopeId,
+    /// How the outcome is converted for JavaScript.
     pub(super) read: Read,
 }
 
@@ -90,7 +91,7 @@ impl Engine {
         self.records.add(record::TIMEOUT, [Value::or_nothing(left), is_idle.into()]);
     }
 
-    /// Reports the outcome of an operation. A hold that was acquired is kept from now on.
+    /// Reports the outcome of an operation. A hold that was acquired is renewed from now on.
     fn finished(&mut self, op: OpId, cx: &mut Context<'_>) {
         let Some(outcome) = self.engine.take_outcome(op) else { return };
         if let Outcome::Ended(hold, end) = outcome {

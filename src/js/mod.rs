@@ -1,9 +1,10 @@
-//! The engine for JavaScript, whose meaning is documented in `pkg/index.d.ts`, and in
-//! `objects.d.ts` and `errors.d.ts` beside it. `pkg/driver.js` calls it: each call is synchronous,
-//! takes the time, and returns [records](records) of the I/O to do and of the calls that ended.
+//! The WebAssembly exports of the npm package, whose public interface is documented in
+//! `pkg/index.d.ts`, and in `objects.d.ts` and `errors.d.ts` beside it. `pkg/driver.js` calls them:
+//! each call is synchronous. A call that changes the engine receives the current time, and returns
+//! [records](records) of the I/O to do and of the calls that ended.
 //!
-//! Few functions are exported, since each costs bytes on both sides: numbers, which the JavaScript
-//! lists name, select what a function creates, calls and reads.
+//! Few functions are exported, since each costs bytes on both sides. Numbers, which are defined by
+//! lists in the JavaScript files, select the kind of an object, the method and the property.
 
 mod calls;
 mod drain;
@@ -39,7 +40,7 @@ use objects::{Client, Object, UnusedEntries};
 use options::Numbers;
 use records::Records;
 
-/// A tenth of the size of the standard allocator, which is enough for few allocations.
+/// Its code is a tenth of that of the standard allocator, and it suffices for few allocations.
 #[global_allocator]
 static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
@@ -47,7 +48,7 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 #[wasm_bindgen(skip_typescript)]
 pub struct Engine {
     engine: engine::Engine,
-    /// The calls of JavaScript that have not ended.
+    /// The calls of JavaScript that have not ended, sorted by their operations.
     calls: Vec<(OpId, Call)>,
     records: Records,
     unused: UnusedEntries,
@@ -196,8 +197,8 @@ impl Engine {
         })
     }
 
-    /// Passes that time has gone by, for the operations of a scope. An early or repeated call
-    /// changes nothing.
+    /// Passes the current time for the operations of a scope, and returns the I/O of the scope. An
+    /// early or repeated call changes nothing.
     pub fn timeout(&mut self, scope: u32, monotonic: f64, wall: f64) -> Option<String> {
         let scope = ScopeId::from_number(scope);
         self.with(Extent::Scope(scope), monotonic, wall, |module, cx| {
@@ -205,7 +206,7 @@ impl Engine {
         })
     }
 
-    /// Cancels a call, which undoes what it has begun, and ends.
+    /// Cancels a call: it undoes what it has begun, then ends as aborted.
     pub fn cancel(&mut self, id: u32, monotonic: f64, wall: f64) -> Option<String> {
         let call = self.calls.iter().find(|(_, call)| call.id == id).map(|(op, _)| *op);
         self.with(Extent::Events, monotonic, wall, |module, cx| {
@@ -215,14 +216,12 @@ impl Engine {
         })
     }
 
-    /// Forgets a lease that was collected: it `leaves` its hold unless it was released, and the
-    /// hold is `last` used by it.
+    /// Forgets a lease that was collected: it `leaves` its hold unless it was released.
     #[wasm_bindgen(js_name = dropLease)]
     pub fn drop_lease(
         &mut self,
         hold: f64,
         leaves: bool,
-        last: bool,
         monotonic: f64,
         wall: f64,
     ) -> Option<String> {
@@ -231,9 +230,7 @@ impl Engine {
             if leaves {
                 module.engine.leave(hold, cx);
             }
-            if last {
-                module.engine.forget(hold, cx);
-            }
+            module.engine.forget(hold, cx);
         })
     }
 
@@ -266,14 +263,21 @@ impl Engine {
 
     /// Ends a write to a guarded key.
     #[wasm_bindgen(js_name = endWrite)]
-    pub fn end_write(&mut self, of: &Handle, hold: f64) -> Option<String> {
-        if let (Object::Guard(guard), Some(hold)) = (&of.0, hold_id(hold)) {
-            self.engine.end_write(hold, guard.calls.key());
-        }
-        self.with(Extent::Events, 0.0, 0.0, |_, _| ())
+    pub fn end_write(
+        &mut self,
+        of: &Handle,
+        hold: f64,
+        monotonic: f64,
+        wall: f64,
+    ) -> Option<String> {
+        self.with(Extent::Events, monotonic, wall, |module, _| {
+            if let (Object::Guard(guard), Some(hold)) = (&of.0, hold_id(hold)) {
+                module.engine.end_write(hold, guard.calls.key());
+            }
+        })
     }
 
-    /// Whether the clock of a guard's Redis is known, which bounds a write.
+    /// Whether the clock of a guard's Redis is known, from which a write's deadline is computed.
     #[wasm_bindgen(js_name = knowsClock)]
     pub fn knows_clock(&self, of: &Handle) -> bool {
         matches!(&of.0, Object::Guard(guard) if self.engine.clock(guard.client.to()).is_some())
@@ -338,7 +342,7 @@ impl Engine {
         Ok(Handle(Object::Events(events)))
     }
 
-    /// The next event as JSON; `null` after the last, and `undefined` before the next.
+    /// The next event as JSON: the text `null` after the last, `undefined` if there is none yet.
     #[wasm_bindgen(js_name = nextEvent)]
     pub fn next_event(&self, of: &Handle, monotonic: f64, wall: f64) -> Option<String> {
         let Object::Events(events) = &of.0 else { return None };

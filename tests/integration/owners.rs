@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, Released};
+use edgelatch::client::{AcquireOptions, LeaseState, Released};
 use edgelatch::error::AcquireError;
 
 use test_support::faults::{Fault, FaultResponse};
@@ -30,6 +30,26 @@ async fn a_reentrant_acquisition_sends_no_request_and_the_last_release_ends_the_
     let next = lock.acquire().await.unwrap();
     assert!(next.token() > inner.token());
     next.release().await.unwrap();
+}
+
+/// A lease that is released or dropped first takes nothing away from the others.
+#[tokio::test]
+async fn a_hold_outlives_the_first_of_its_leases() {
+    let env = TestEnv::new().await;
+    for is_released in [true, false] {
+        let lock = env.client().owner().lock("job").unwrap();
+        let first = lock.acquire().await.unwrap();
+        let second = lock.acquire().await.unwrap();
+        if is_released {
+            assert_eq!(first.release().await, Ok(Released::Released));
+        }
+        drop(first);
+        assert_eq!((second.hold_count(), second.state()), (1, LeaseState::Held));
+        assert!(!second.remaining().is_zero());
+        second.renew(None).await.unwrap();
+        assert_eq!(second.release().await, Ok(Released::Released));
+        env.assert_nothing_is_held("owner").await;
+    }
 }
 
 #[tokio::test]

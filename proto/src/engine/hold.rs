@@ -64,8 +64,9 @@ pub(super) struct Hold {
     release: ReleaseState,
     /// The operations that wait for a change.
     pub(super) observers: Vec<OpId>,
-    /// Whether no handle refers to it, so that it ends with its last operation.
-    pub(super) is_forgotten: bool,
+    /// The number of acquisitions whose callers still refer to it. Without one, it is removed with
+    /// its last operation.
+    pub(super) references: u32,
 }
 
 /// A grant by one script at one gateway.
@@ -135,7 +136,7 @@ impl Hold {
             writes: Vec::new(),
             release: ReleaseState::NotYet,
             observers: Vec::new(),
-            is_forgotten: false,
+            references: 1,
         })
     }
 
@@ -210,6 +211,7 @@ impl Hold {
         self.expire_if_due(now);
         let is_usable = self.is_usable();
         self.count += u32::from(is_usable);
+        self.references += u32::from(is_usable);
         is_usable
     }
 

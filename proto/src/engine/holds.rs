@@ -93,16 +93,20 @@ impl Engine {
         }
     }
 
-    /// Forgets a hold that no handle refers to.
+    /// Ends the reference of one acquisition to its hold. The hold is removed after the last one,
+    /// and after the operations that still need it, such as a release.
     pub fn forget(&mut self, id: HoldId, cx: &mut Context<'_>) {
-        let Some(hold) = self.hold(id) else { return };
-        // A release or a renewal that goes on needs the hold until it ends.
-        if hold.observers.is_empty() {
-            self.holds.remove(id.0);
-        } else if let Some(hold) = self.holds.get_mut(id.0) {
-            hold.is_forgotten = true;
+        if let Some(hold) = self.holds.get_mut(id.0) {
+            hold.references = hold.references.saturating_sub(1);
         }
+        self.remove_unused_hold(id);
         self.settle(cx);
+    }
+
+    fn remove_unused_hold(&mut self, id: HoldId) {
+        if self.hold(id).is_some_and(|hold| hold.references == 0 && hold.observers.is_empty()) {
+            self.holds.remove(id.0);
+        }
     }
 
     /// Begins a write to a guarded key under a hold, and returns its number; `None` while another
@@ -125,9 +129,7 @@ impl Engine {
     pub(super) fn stop_observing(&mut self, id: HoldId, op: OpId) {
         let Some(hold) = self.holds.get_mut(id.0) else { return };
         hold.observers.retain(|other| *other != op);
-        if hold.is_forgotten && hold.observers.is_empty() {
-            self.holds.remove(id.0);
-        }
+        self.remove_unused_hold(id);
     }
 
     /// Passes a change of a hold to the operations that wait for it.

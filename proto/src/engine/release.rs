@@ -41,10 +41,8 @@ impl Engine {
     /// Releases a hold whose acquisition was dropped by its caller.
     pub(super) fn release_unclaimed(&mut self, scope: ScopeId, id: HoldId, cx: &mut Context<'_>) {
         let op = self.release(scope, id, false, cx);
-        if let Some(hold) = self.holds.get_mut(id.0) {
-            hold.is_forgotten = hold.count() == 0;
-        }
         self.detach(op, cx);
+        self.forget(id, cx);
     }
 
     pub(super) fn begin_release(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {

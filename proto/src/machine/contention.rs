@@ -1,10 +1,14 @@
 //! Estimates the number of competing clients, and spreads their retries.
 //!
 //! A message wakes one waiter of each client. If all of them retried at once, all but one would do
-//! so in vain. So each waits for a random time; the first to retry is granted, the grant is
-//! published too, and a client that receives that message in time does not retry. The spread is
-//! learned from the time that a grant takes to be received, so that about one retry per hand-off is
-//! wasted, for any number of clients and any latency. A client without competitors retries at once.
+//! so in vain. So each waits for a random time up to [`within`](ContentionEstimator::within); the
+//! first to retry is granted, the grant is published too, and a client that receives that message
+//! in time does not retry.
+//!
+//! That time is the number of competitors times the distance between the retries of two clients:
+//! the shortest observed hand-off times a factor. The factor grows when this client's retry came
+//! before the grant of another client, and shrinks otherwise, so that about one or two retries per
+//! hand-off are wasted. A client without competitors retries at once.
 
 use core::time::Duration;
 
@@ -17,24 +21,25 @@ const COMPETITORS_UNKNOWN: u32 = 7;
 const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
 /// The least time of a hand-off, since the clock may not have advanced.
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
-/// The longest spread: the number of competitors may have fallen.
+/// The upper limit of the random time: the number of competitors may have fallen.
 const WITHIN_MAX: Duration = Duration::from_secs(2);
-/// The unit of the spread: one shortest hand-off.
-const SPREAD_UNIT: u32 = 1024;
-/// The initial, smallest and largest spread.
-const SPREAD: u32 = SPREAD_UNIT * 3 / 2;
-const SPREAD_MIN: u32 = SPREAD_UNIT / 2;
-const SPREAD_MAX: u32 = SPREAD_UNIT * 32;
+/// The factor 1 in fixed-point arithmetic.
+const SPREAD_ONE: u32 = 1024;
+/// The initial, smallest and largest factor.
+const SPREAD_INITIAL: u32 = SPREAD_ONE * 3 / 2;
+const SPREAD_MIN: u32 = SPREAD_ONE / 2;
+const SPREAD_MAX: u32 = SPREAD_ONE * 32;
 
 /// The estimate for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionEstimator {
-    /// The number of other clients that received the last grant.
+    /// The estimated number of other clients: those that received the last grant, if it is known.
     competitors: u32,
     /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
-    /// The mean distance between the retries of two clients, in [`SPREAD_UNIT`]s.
-    spread: u32,
+    /// The mean distance between the retries of two clients, as a multiple of `min_handoff`.
+    spread_factor: u32,
+    /// When the last message arrived: the engine forgets estimates that are old.
     last_message_at: Option<Instant>,
     /// When the last release was observed, if no grant was since.
     free_since: Option<Instant>,
@@ -46,7 +51,7 @@ impl Default for ContentionEstimator {
         Self {
             competitors: 0,
             min_handoff: None,
-            spread: SPREAD,
+            spread_factor: SPREAD_INITIAL,
             last_message_at: None,
             free_since: None,
         }
@@ -57,7 +62,8 @@ impl ContentionEstimator {
     /// Records a message that the object was released.
     pub fn on_release(&mut self, now: Instant) {
         if self.free_since.replace(now).is_some() {
-            // The holder in between published no grant, and competitors may have left.
+            // The grant between two releases was not published, probably because no client would
+            // have received it: competitors may have left.
             self.competitors /= 2;
         }
         self.last_message_at = Some(now);
@@ -73,14 +79,14 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(took, |before| before + before / 8);
             self.min_handoff = Some(took.min(before));
-            // Widen by half after a wasted retry; otherwise shrink by 4/5 divided among the
-            // competitors. Balances at about one wasted retry per hand-off.
-            let spread = if retried {
-                self.spread + self.spread / 2
+            // Grows by half after a wasted retry; otherwise shrinks by 4/5, divided by the number of
+            // clients.
+            let factor = if retried {
+                self.spread_factor + self.spread_factor / 2
             } else {
-                self.spread - self.spread * 4 / 5 / (self.competitors + 1)
+                self.spread_factor - self.spread_factor * 4 / 5 / (self.competitors + 1)
             };
-            self.spread = spread.clamp(SPREAD_MIN, SPREAD_MAX);
+            self.spread_factor = factor.clamp(SPREAD_MIN, SPREAD_MAX);
         }
         self.last_message_at = Some(now);
     }
@@ -88,9 +94,9 @@ impl ContentionEstimator {
     /// The time after a release within which this client retries, at random; zero without
     /// competitors.
     pub fn within(&self) -> Duration {
-        let spread =
-            self.min_handoff.unwrap_or(HANDOFF_UNKNOWN).saturating_mul(self.spread) / SPREAD_UNIT;
-        spread.saturating_mul(self.competitors).min(WITHIN_MAX)
+        let handoff = self.min_handoff.unwrap_or(HANDOFF_UNKNOWN);
+        let distance = handoff.saturating_mul(self.spread_factor) / SPREAD_ONE;
+        distance.saturating_mul(self.competitors).min(WITHIN_MAX)
     }
 
     /// The time of the last message.

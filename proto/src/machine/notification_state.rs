@@ -18,14 +18,13 @@ use super::{Endpoint, Input, Output, TimeoutReason};
 use crate::protocol::calls::Topic;
 use crate::time::Instant;
 
-/// The longest time for which a machine trusts a subscription without a message, since a stream may
-/// die without an error. Then it retries.
+/// The longest pause of a subscribed machine without a message. Then it retries, since a stream may
+/// die without an error; the subscription still counts as confirmed.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Sustained rate of notification-triggered retries: one per 50 ms, however many messages arrive.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// The number of notification-triggered retries that may follow each other without a pause.
-/// Contention for one lock wastes far fewer retries of a waiter, so only a flood of messages
-/// reaches the limit.
+/// The number of notification-triggered retries before the limiter delays them. A waiter needs far
+/// fewer in ordinary contention; only a flood of messages reaches the limit.
 const BURST: u32 = 20;
 
 /// The subscription of one machine, and the retry that a message has caused.
@@ -36,13 +35,12 @@ pub(super) struct NotificationState {
     /// Whether [`poll`](Self::poll) has returned [`Output::Subscribe`] for this topic.
     has_subscribed: bool,
     subscription: Subscription,
-    /// `Some` if a message was, or may have been, published after the last try was sent. If that
-    /// try is refused, the next one follows after a random pause of at most this length, which
-    /// begins with the refusal.
+    /// `Some` if a message arrived after the last try was sent, or may have been missed before the
+    /// subscription was confirmed. If that try is refused, the next one follows after a random
+    /// pause of at most this length, or later if the limiter requires it.
     retry_within: Option<Duration>,
-    /// Whether the limiter counts the next try: a message, or a confirmation that arrived during
-    /// the last try, has shortened the pause before it. A try after an ordinary pause does not
-    /// count.
+    /// Whether the limiter counts the next try. Set when a message shortens the pause before it, or
+    /// when a confirmation arrived during the last try.
     is_triggered: bool,
     /// Limits the rate of the tries that messages cause.
     limiter: RateLimiter,
@@ -51,7 +49,7 @@ pub(super) struct NotificationState {
 /// The state of the subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Subscription {
-    /// Not confirmed yet, or its loss was recorded before the last [`Input::Unsubscribed`].
+    /// Not confirmed: the last [`Input::Unsubscribed`], if any, ended nothing.
     Missing,
     /// The gateway has confirmed it, or a message has proved it.
     Confirmed,
@@ -81,8 +79,8 @@ pub(super) enum RetryDecision {
     Now,
     /// Retry at this time: at random, or when the rate limiter allows it.
     At(Instant),
-    /// Do not retry soon. Another client has acquired the object: retry when its lease, if the
-    /// message has one, ends. Or a polling machine is subscribed now: wait for a message instead.
+    /// Replace the pause by a wait for a message. With a lease, another client has acquired the
+    /// object: retry when that lease ends, at the latest.
     Defer(Option<Duration>),
     /// The subscription has ended: replace the wait for a message by a back-off pause.
     Poll,
@@ -90,8 +88,8 @@ pub(super) enum RetryDecision {
 
 impl NotificationState {
     /// Sets the topic to subscribe to. A topic that differs from the earlier one needs a new
-    /// subscription. A message of the earlier topic keeps its effect, since a superfluous retry is
-    /// harmless.
+    /// subscription. A retry that a message of the earlier topic has caused is not cancelled: it is
+    /// superfluous but harmless.
     pub(super) fn set_topic(&mut self, to: Endpoint, topic: Topic) {
         let topic = Some((to, topic));
         if self.topic != topic {
@@ -100,14 +98,14 @@ impl NotificationState {
         }
     }
 
-    /// Whether a topic was set. A refusal sets it, so the machine has met a competitor, and
-    /// publishes its grant if it acquires.
+    /// Whether a topic was set. The first refusal sets it: other clients compete for the object, so
+    /// the grant of this machine must be published to them.
     pub(super) const fn has_topic(&self) -> bool {
         self.topic.is_some()
     }
 
-    /// Records that a try is sent. It needs no retry for an earlier message, since Redis executed
-    /// the release before it published the message.
+    /// Records that a try is sent, and counts it if a message has triggered it. Earlier messages
+    /// are forgotten: Redis executes a release before it publishes it, so this try sees it.
     pub(super) fn on_try(&mut self, now: Instant) {
         self.retry_within = None;
         if core::mem::take(&mut self.is_triggered) {
@@ -140,17 +138,17 @@ impl NotificationState {
         }
     }
 
-    /// Decides the effect of an input on a pause with the reason `why`. The input is recorded
-    /// before.
+    /// Decides the effect of an input on a pause with the reason `why`. The caller has passed the
+    /// input to [`record`](Self::record) first.
     ///
     /// * No input shortens the gateway's `Retry-After` or the pause before the last try.
-    /// * A confirmed subscription with `must_retry` causes a retry at once. The limiter does not
-    ///   count it, since no message has caused it.
+    /// * A confirmed subscription with `must_retry` causes a retry at once, which the limiter does
+    ///   not delay. Without `must_retry` it replaces a back-off pause by a wait for a message.
     /// * A message schedules a retry, unless one is scheduled: that one sees the release too.
     /// * A grant to another client cancels the scheduled retry, but it does not lengthen a back-off
     ///   pause.
-    /// * The loss of the subscription matters to pauses that rely on it: until a message comes, the
-    ///   holder's lease ends, or the wait is over. The other pauses end without a message.
+    /// * The loss of the subscription matters only to pauses that rely on it: waits for a message,
+    ///   for the end of the holder's lease, or for the end of the caller's wait.
     pub(super) fn on_input(
         &mut self,
         input: &Input,
@@ -178,7 +176,7 @@ impl NotificationState {
         }
     }
 
-    /// When to retry after a refusal, and the reason; `None` if no message was published since the
+    /// When to retry after a refusal, and the reason; `None` if no message has arrived since the
     /// refused try was sent, so that an ordinary pause follows.
     pub(super) fn next_retry(
         &mut self,
@@ -200,8 +198,8 @@ impl NotificationState {
         Some(now + ids.jitter(within).max(self.limiter.delay(now)))
     }
 
-    /// When the rate limiter allows the next retry; `None` means now. Waiters of a latch use it
-    /// alone: one message serves them all, so they need no random time.
+    /// When the rate limiter allows the next retry; `None` means now. Waiters of a latch need no
+    /// random time, since one message serves them all.
     pub(super) fn next_allowed(&self, now: Instant) -> Option<Instant> {
         Some(self.limiter.delay(now)).filter(|delay| !delay.is_zero()).map(|delay| now + delay)
     }

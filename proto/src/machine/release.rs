@@ -21,7 +21,7 @@ const ATTEMPTS: u8 = 5;
 /// The result of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Released {
-    /// The hold existed and has ended.
+    /// The hold existed, and this release has ended it.
     Released,
     /// The hold had ended before: expired, or ended by another client.
     WasLost,
@@ -34,18 +34,18 @@ pub struct Release {
     ids: Ids,
     request: RetriedCall,
     clock_allowance: Duration,
-    /// The bound on outstanding acquisitions and renewals, whose copies may still extend the hold.
+    /// Until when copies of acquisitions and renewals that were sent may still extend the hold.
     outstanding: OutstandingBound,
     clock: Option<ServerClock>,
-    /// Whether its reply contains a token for a reader.
-    propagates_token: bool,
+    /// Whether its reply may contain a token for a read hold inside this write hold.
+    may_have_downgrade_token: bool,
     downgrade_token: Option<FencingToken>,
     outcome: Option<Result<Released, ReleaseError>>,
 }
 
 impl Release {
-    /// Releases the hold of `grant`. `outstanding` is the bound on all of its requests, renewals
-    /// included. `clock` is Redis' clock, as last known.
+    /// Releases the hold of `grant`. `outstanding` is the bound on the renewals of the hold; that
+    /// of its acquisition is part of the grant. `clock` is Redis' clock, as last known.
     pub fn new(
         target: &Target,
         grant: &Grant,
@@ -63,14 +63,15 @@ impl Release {
             clock_allowance: target.clock_allowance(),
             outstanding,
             clock,
-            propagates_token: matches!(target, Target::Write(_)),
+            may_have_downgrade_token: matches!(target, Target::Write(_)),
             downgrade_token: None,
             outcome: None,
         }
     }
 
-    /// Returns the token of the reads that continue after this write hold, whose own token is that
-    /// of a write that has ended (R6). `None` before the reply, and if no reader continues.
+    /// Returns the new token for reads that the owner continues after this write hold: their own
+    /// token is that of the write, which has ended (R6 in `proto/src/protocol/README.md`). `None`
+    /// before the reply, and if no reader continues.
     pub const fn downgrade_token(&self) -> Option<FencingToken> {
         self.downgrade_token
     }
@@ -83,13 +84,13 @@ impl Release {
 impl Machine for Release {
     type Outcome = Result<Released, ReleaseError>;
 
-    /// `Cancelled` is ignored: a release that has begun is worth its few requests.
+    /// `Cancelled` has no effect: to finish costs a few requests and frees the lock.
     fn handle(&mut self, input: Input, now: Instant) {
         let Some(outcome) = self.request.handle(input, now, &mut self.ids) else { return };
         let held_at_most = self.outstanding.held_at_most(self.clock_allowance, self.clock, now);
         let unknown = |cause| ReleaseError::Unknown { held_at_most, cause };
         if let CallOutcome::Replied(reply, _) = &outcome
-            && self.propagates_token
+            && self.may_have_downgrade_token
         {
             self.downgrade_token = FencingToken::parse(&reply.value);
         }
@@ -97,6 +98,7 @@ impl Machine for Release {
             CallOutcome::Replied(reply, _) => match reply.code {
                 Code::Done => Ok(Released::Released),
                 Code::No => Ok(Released::WasLost),
+                // No other code says whether the hold has ended.
                 _ => Err(unknown(FailureKind::NO_ANSWER)),
             },
             CallOutcome::Refused(refusal) if self.request.is_unsure() => {
@@ -115,30 +117,31 @@ impl Machine for Release {
     }
 }
 
-/// How long the machine waits for the other nodes of a redLock once a majority has confirmed the
-/// end of the hold.
+/// How long the machine waits for the other parts once a quorum of counting parts has replied
+/// `Released`.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The machine that releases a hold of one or several parts: one [`Release`] for each.
 ///
-/// Parts that were tried but do not count for the hold are released as well. Their results do not
-/// affect the outcome: a recorded result may be the end of an earlier try.
+/// Parts that were tried but do not count for the hold are released as well. Their `Released` does
+/// not count towards the quorum, since it may be the recorded reply to the undoing of an earlier
+/// try.
 ///
-/// For a redLock, whose quorum is not all of its parts, it does not wait for unresponsive nodes: a
-/// hold on a minority blocks no client, and expires.
+/// Once the outcome is `Released`, it waits only a short time for the other parts, such as
+/// unresponsive nodes of a redLock: a hold on a minority blocks no client, and expires.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReleaseAll {
     releases: JoinAll<Release>,
     /// Whether each part counts for the hold.
     counts: Vec<bool>,
     quorum: usize,
-    /// When the machine stops waiting for replies that no longer affect the outcome.
+    /// When the machine stops waiting for the other parts; `Some` once the outcome is `Released`.
     grace_until: Option<Instant>,
 }
 
 impl ReleaseAll {
-    /// Runs the releases concurrently. The flag of each says whether its part counts for the hold,
-    /// which existed until now if `quorum` counting parts did.
+    /// Runs the releases concurrently. The flag of each says whether its part counts for the hold.
+    /// The outcome is `Released` if `quorum` counting parts were still held.
     pub fn new(releases: impl IntoIterator<Item = (Release, bool)>, quorum: usize) -> Self {
         let (releases, counts): (Vec<_>, Vec<_>) = releases.into_iter().unzip();
         Self { releases: JoinAll::new(releases), counts, quorum, grace_until: None }
@@ -157,7 +160,8 @@ impl ReleaseAll {
         if self.grace_until.is_some() {
             return Ok(Released::Released);
         }
-        // The longest possible hold determines when all have ended.
+        // A refusal, which the caller can act on, comes before an unknown outcome, and among those
+        // the hold that may last longest. Without an error too few parts existed.
         let worst = outcomes.into_iter().filter_map(Result::err).reduce(|one, other| {
             match (&one, &other) {
                 (
