@@ -33,7 +33,7 @@ const SPREAD_MAX: u32 = SPREAD_ONE * 32;
 /// The estimate for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionEstimator {
-    /// The estimated number of other clients: those that received the last grant, if it is known.
+    /// The estimated number of other clients: those that received the last grant, if known.
     competitors: u32,
     /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
@@ -79,8 +79,8 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(took, |before| before + before / 8);
             self.min_handoff = Some(took.min(before));
-            // Grows by half after a wasted retry; otherwise shrinks by 4/5, divided by the number of
-            // clients.
+            // Grows by half after a wasted retry; otherwise shrinks by 4/5, divided by the number
+            // of clients.
             let factor = if retried {
                 self.spread_factor + self.spread_factor / 2
             } else {
