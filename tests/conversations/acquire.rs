@@ -1,4 +1,7 @@
 //! Acquiring a lock: grants, waits, and the bound of each request.
+//!
+//! `S` with a number names a scenario of `docs/reliability.md`. The glossary of `CONTRIBUTING.md`
+//! explains owner, bound and tombstone; a try sends one request, in up to three attempts.
 
 use edgelatch_proto::error::AcquireError;
 use edgelatch_proto::machine::{AcquireSpec, TimeoutReason};
@@ -32,7 +35,7 @@ fn the_lease_counts_from_the_sending_less_the_drift() {
 
 /// S22, S23.
 #[test]
-fn a_lease_counts_on_the_larger_of_two_clocks() {
+fn a_lease_expires_by_the_clock_that_advanced_more() {
     for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {
         let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance_clocks(monotonic, wall);
         let it = it.reply(granted(42));
@@ -42,7 +45,7 @@ fn a_lease_counts_on_the_larger_of_two_clocks() {
 }
 
 #[test]
-fn a_refused_try_is_one_request_marked_as_the_last() {
+fn a_single_refused_try_is_one_request_marked_as_the_last() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(busy(12_000));
     assert_eq!(it.arg(LAST), "1");
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(12_000)) }));
@@ -79,7 +82,7 @@ fn a_waiter_wakes_when_the_holder_expires() {
 }
 
 #[test]
-fn a_wait_that_is_over_ends_with_a_last_try_at_its_end() {
+fn a_wait_ends_with_a_last_try_at_its_deadline() {
     let mut it = acquire(up_to(400)).expect_call(ACQUIRE).reply(busy(60_000));
     while it.timeout_reason() != Some(TimeoutReason::WaitOver) {
         it = it.advance_to_timeout().expect_call(ACQUIRE).reply(busy(60_000));
@@ -114,14 +117,14 @@ fn a_long_wait_continues_under_a_new_owner_before_its_bound() {
 }
 
 #[test]
-fn the_bound_is_known_server_time_and_the_wait_and_ninety_seconds() {
+fn the_bound_is_the_server_time_plus_the_wait_plus_ninety_seconds() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 30_000 + 90_000).to_string());
     assert_eq!(it.arg(KEEP), "90000");
 }
 
 #[test]
-fn a_first_request_has_no_bound_and_is_kept_for_ten_minutes() {
+fn a_request_before_the_clock_is_known_has_no_bound_and_is_kept_for_ten_minutes() {
     let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
     let it = it.reply(busy(1_000));
     assert_eq!((it.arg(NOT_AFTER), it.arg(KEEP)), ("", "600000"));

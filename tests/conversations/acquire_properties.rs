@@ -81,7 +81,7 @@ fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
     run.calls.into_iter().map(|call| call.script).collect()
 }
 
-/// Returns one of the codes that all scripts share.
+/// Returns one of several codes, with which a script may reply.
 fn code(number: u8) -> Code {
     [Code::Lost, Code::Gone, Code::Late, Code::No, Code::Done][usize::from(number) % 5]
 }
@@ -110,7 +110,7 @@ proptest! {
 
     /// Each input follows a single poll, so the machine need not have been polled until it waits.
     #[test]
-    fn an_acquisition_ends_for_all_inputs_and_sends_no_call_after_its_end(
+    fn an_acquisition_that_has_ended_sends_no_call_for_any_input(
         inputs in proptest::collection::vec((0_u8..8, any::<u16>()), 0..300),
     ) {
         let spec = AcquireSpec { budget: budget(10), ..acquire_spec(up_to(5_000)) };

@@ -81,7 +81,7 @@ fn a_token_out_of_range_is_a_refusal() {
 }
 
 #[test]
-fn a_grant_without_a_token_is_rejected() {
+fn a_grant_with_an_invalid_token_is_rejected() {
     for value in ["0", "x", "", "9007199254740992"] {
         let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
         let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));
@@ -91,7 +91,7 @@ fn a_grant_without_a_token_is_rejected() {
 }
 
 #[test]
-fn a_reply_that_no_acquisition_returns_is_undone() {
+fn an_acquisition_with_an_impossible_reply_is_undone() {
     use Code::{BoundRequired, Nothing, ScriptFailed, Superseded, Unknown};
     // Redis requires a bound only of requests without one.
     for code in [Nothing, BoundRequired, Unknown, Superseded, ScriptFailed] {

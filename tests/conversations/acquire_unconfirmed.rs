@@ -78,7 +78,7 @@ fn an_unanswered_acquisition_is_undone_before_it_is_reported() {
 
 /// S2.
 #[test]
-fn an_acquisition_that_cannot_be_undone_is_unknown_with_a_bound() {
+fn an_acquisition_that_cannot_be_undone_is_unknown_and_reports_held_at_most() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
     let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));

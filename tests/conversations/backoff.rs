@@ -19,7 +19,7 @@ fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
 /// Measures the mean delay from a release to the next retry of a polling waiter, in units of the
 /// back-off step in which the release comes.
 #[test]
-fn a_poll_finds_a_release_within_half_a_back_off_step() {
+fn polling_finds_a_release_within_half_a_back_off_step_on_average() {
     let (mut late, mut waited) = (0.0, 0.0);
     for seed in 0..100 {
         let spec = acquire_spec(WaitPolicy::UntilCancelled);
@@ -71,7 +71,7 @@ fn a_spin_lock_s_pauses_are_within_their_range() {
 }
 
 #[test]
-fn the_tries_of_a_spin_lock_are_spread_over_its_wait_when_they_are_counted() {
+fn a_request_budget_spreads_the_tries_of_a_spin_lock_over_its_wait() {
     let (budget, pacing) = (budget(12), Pacing::Spin(SpinBackoff::CONSTANT));
     let mut spec = AcquireSpec { budget, ..acquire_spec(up_to(30_000)) };
     spec.targets.pacing = pacing;

@@ -277,7 +277,7 @@ fn without_published_grants_every_waiter_retries_at_once() {
 }
 
 #[test]
-fn a_published_grant_is_parsed_as_it_was_written() {
+fn a_published_grant_is_parsed() {
     let taken = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
     assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
@@ -300,7 +300,7 @@ fn turn(
 }
 
 #[test]
-fn retries_are_spread_to_waste_about_one_for_each_hand_off() {
+fn a_wasted_retry_widens_the_spread_and_a_saved_one_narrows_it() {
     let nanos = |ms: u64, spread: u64, competitors: u64| {
         Duration::from_nanos(ms * 1_000_000 * spread / 1024 * competitors)
     };

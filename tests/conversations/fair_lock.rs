@@ -36,7 +36,7 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
 }
 
 #[test]
-fn a_wait_that_outlasts_its_bound_keeps_its_place() {
+fn a_wait_that_outlasts_its_owner_keeps_its_place() {
     let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.clone();
     while it.elapsed_ms() < ROUND_MS {
@@ -73,7 +73,7 @@ fn a_release_names_both_owners_while_the_takeover_is_unconfirmed() {
 }
 
 #[test]
-fn a_late_try_keeps_its_place_under_a_new_bound() {
+fn a_late_try_keeps_its_place_under_a_new_owner() {
     let it = fair_acquire(up_to(60_000)).expect_call(ACQUIRE).reply(Code::Late);
     let it = it.expect_call(ACQUIRE);
     let [first, second] = it.calls() else { panic!("two calls") };
@@ -82,7 +82,7 @@ fn a_late_try_keeps_its_place_under_a_new_bound() {
 }
 
 #[test]
-fn a_place_with_an_unknown_owner_is_abandoned() {
+fn a_place_whose_takeover_stays_unconfirmed_is_abandoned() {
     let mut it = fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second());
     let first = it.newest_call().script.keys()[0].clone();
     let mut second_owner = None;

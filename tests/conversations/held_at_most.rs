@@ -43,7 +43,7 @@ fn held_at_most_without_a_bound_counts_ten_minutes_from_now() {
 }
 
 #[test]
-fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_the_hold() {
+fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
     let (name, skew) = (|| lock_name("invoice:42"), PeerSkew::new(ms(3_000)).unwrap());
     let group = GroupCalls::new(name(), ["A"], skew, Publish::Plain).unwrap();
     let permits = PermitCalls::new(name(), Publish::Plain, BatchSize::new(1).unwrap(), skew);
@@ -92,7 +92,7 @@ fn held_at_most_of_a_release_covers_the_renewals() {
 }
 
 /// The bound that a release reports when no call has a reply, and the time since the start.
-fn unheard(mut it: Conversation<Release>) -> (Duration, Duration) {
+fn release_without_replies(mut it: Conversation<Release>) -> (Duration, Duration) {
     while !it.is_done() {
         it = it.advance_to_timeout();
     }
@@ -107,14 +107,14 @@ fn held_at_most_of_an_early_release_covers_copies_of_the_acquisition() {
     // The acquisition was sent at the start: a delayed copy may extend the hold by 30 s until 90 s
     // have passed.
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT));
-    let (bound, passed) = unheard(it);
+    let (bound, passed) = release_without_replies(it);
     assert_eq!(bound, held_at_most(90_000 + 30_000, passed));
 }
 
 #[test]
 fn held_at_most_of_a_late_release_covers_a_lease_only() {
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).advance(500_000);
-    let (bound, _) = unheard(it);
+    let (bound, _) = release_without_replies(it);
     // Every earlier request is past its bound; but the last extension may have been executed just
     // now.
     assert_eq!(bound, ms(30_000 + 300 + 2));

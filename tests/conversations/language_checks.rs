@@ -17,7 +17,7 @@ fn a_call_of_another_script_fails_the_expectation() {
 
 #[test]
 #[should_panic(expected = "expected calls: [lock_acquire@0]; new calls: []")]
-fn a_call_is_expected_only_once() {
+fn one_call_does_not_meet_two_expectations() {
     acquire(WaitPolicy::Once).expect_call(ACQUIRE).expect_call(ACQUIRE);
 }
 

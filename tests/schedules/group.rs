@@ -343,7 +343,7 @@ fn assert_finds(plan: &Plan<Settings>, expected: &str) {
 }
 
 #[test]
-fn java_s_clocks_are_trusted_no_further_than_they_may_be_off() {
+fn too_small_an_allowance_for_java_s_clocks_is_found() {
     assert_finds(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
     assert_finds(&PLAN.without("a clock of Java's may be ahead"), "Java took");
     assert_finds(&with(|to| to.pad = 0), "from a holder of Java's");
@@ -368,7 +368,7 @@ fn a_repeat_and_a_renewal_must_report_a_loss() {
 }
 
 #[test]
-fn values_are_granted_twice_without_latches() {
+fn an_ended_owner_is_granted_again_without_latches() {
     let plan = Plan { latches: Latches::Off, ..PLAN };
     assert_finds(&plan, "granted after its end");
 }

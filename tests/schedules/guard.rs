@@ -111,8 +111,8 @@ fn memory() -> GuardMemory {
     GuardMemory::new(Duration::from_millis(MEMORY_MS)).unwrap()
 }
 
-fn stamp(number: u64, holder: u8, write: u64) -> Stamp {
-    Stamp { token: token(number), owner: owner(holder), number: write }
+fn stamp(token_number: u64, holder: u8, number: u64) -> Stamp {
+    Stamp { token: token(token_number), owner: owner(holder), number }
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_guard_without_write_numbers_accepts_older_writes() {
 }
 
 #[test]
-fn a_guard_that_remembers_for_ever_needs_no_clock() {
+fn a_guard_that_never_forgets_accepts_tokens_of_any_age() {
     let guard = GuardCalls::new(GuardKey::parse("total").unwrap(), GuardMemory::FOR_EVER);
     let mut model = ScriptModel::new(Latches::On);
     for (number, code) in [(5, Code::Done), (4, Code::No), (6, Code::Done)] {

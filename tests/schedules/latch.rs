@@ -125,7 +125,7 @@ fn counts_of_a_latch_are_counted_once() {
 }
 
 #[test]
-fn a_refusal_that_is_not_recorded_is_executed_after_all() {
+fn a_refusal_that_is_not_recorded_is_executed_later() {
     assert_violated::<Latch>("a record", 200, |_| PLAN.without(rules::RECORDED), &["done twice"]);
 }
 

@@ -45,7 +45,7 @@ fn a_wait_ends_when_the_latch_is_open() {
 }
 
 #[test]
-fn a_refusal_that_is_not_recorded_is_executed_after_all() {
+fn a_refusal_that_is_not_recorded_is_executed_later() {
     let world = latch([COUNTS, CLOSES], None);
     finds(World { without: Some(rules::RECORDED), ..world }, properties::REPORTED_ONCE);
 }
