@@ -352,9 +352,10 @@ class Scope {
     this.#timer = left === null ? undefined : { at, sleep: sleep(wait, () => this.#fire()) };
   }
 
+  /** Continues in a microtask: responses that have arrived come first. */
   #fire() {
     this.#timer = undefined;
-    this.#tell((...now) => engine.timeout(...now));
+    this.wake();
   }
 }
 

@@ -31,6 +31,8 @@ export async function crowd(locks, name, count, together) {
     if (leases.some((lease) => lease.remaining() === 0)) throw new Error("a lease is lost");
     const ends = await Promise.all(leases.map((lease) => lease.release()));
     if (ends.some((end) => end !== "released")) throw new Error("a hold was lost");
+    // The module remembers the largest number of holds: at most as many as are held at a time.
+    await collect();
   }
   return inUse(count);
 }
