@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
+use core::time::Duration;
 
 use js_sys::Function;
 use wasm_bindgen::prelude::*;
@@ -55,6 +56,20 @@ extern "C" {
     pub(crate) fn read(stream: &Pending, wake: &Wake) -> Pending;
     #[wasm_bindgen(js_name = onAbort)]
     pub(crate) fn on_abort(signal: &JsValue, wake: &Wake) -> Pending;
+}
+
+/// A deadline that is further away than this gets no timer, so that it does not keep a program
+/// running. No wait lasts that long.
+pub(crate) const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Converts a number of JavaScript to a whole one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and is never negative"
+)]
+pub(crate) const fn whole(number: f64) -> u64 {
+    number as u64
 }
 
 /// The function that JavaScript calls when an operation has ended.

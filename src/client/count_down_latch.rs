@@ -116,7 +116,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     }
 
     /// Waits, with an error that names neither latch nor host.
-    pub(crate) async fn wait_on(
+    async fn wait_on(
         &self,
         terms: Terms,
         cancel: impl Future<Output = ()>,

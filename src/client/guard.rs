@@ -10,16 +10,16 @@ use super::ask::{ONLY, replied};
 use super::error::{Error, Kind, Object};
 use super::lease::Hold;
 use super::shared::Wait;
-use super::{Client, Lease, LeaseEnd};
-use crate::error::{EvalError, GuardError, InvalidOption, LossReason, RequestError};
+use super::{Client, Lease};
+use crate::error::{EvalError, GuardError, InvalidOption, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::Engine;
-use edgelatch_proto::machine::{newest_token, script_result, written};
+use edgelatch_proto::machine::{check_protecting_lock, newest_token, written};
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
 use edgelatch_proto::protocol::script::Bound;
-use edgelatch_proto::timing::{GuardMemory, HORIZON};
+use edgelatch_proto::timing::GuardMemory;
 
 /// A key in Redis that fencing tokens protect: the guard remembers the newest token that it has
 /// seen, and rejects writes with an older one.
@@ -84,17 +84,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
 
     /// Rejects a lease of any lock but the one that protects the key.
     fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
-        let lock = self.lock.get_or_init(|| name.into());
-        if lock == name {
-            return Ok(());
-        }
-        let accepted = if self.client.redacts {
-            "a lease of the lock that protects this key".into()
-        } else {
-            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""]
-                .concat()
-        };
-        Err(InvalidOption::new("lease", accepted))
+        let protecting = self.lock.get_or_init(|| name.into());
+        check_protecting_lock(protecting, name, self.client.redacts)
     }
 
     /// Executes `write` on the key, unless the lease has ended or the guard has seen a newer token.
@@ -146,23 +137,21 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let turn = WriteTurn::begin(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
         // Checked after `write_turn`, which may have waited for an earlier write.
-        lease.check().map_err(GuardError::Lost)?;
+        let Hold { shared, id, .. } = lease.hold();
+        shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
         let asked = self.client.query_or_copy(|id| self.calls.write(id, bound, stamp, write));
         let (reply, may_be_done) = asked.await.map_err(GuardError::Request)?;
         written(&reply, may_be_done)
     }
 
-    /// The time after which Redis rejects copies of a write that is sent now. Without this bound,
-    /// which requires Redis' clock, a copy could be executed until a newer write.
+    /// The bound of a write that is sent now. Queries Redis' clock first unless it is known.
     async fn bound(&self) -> Result<Bound, RequestError> {
         let shared = self.client.shared();
         if shared.read(|engine| engine.clock(ONLY)).is_none() {
             self.query_newest().await?;
         }
-        let not_after = shared
-            .change(|engine, cx| engine.clock(ONLY).map(|clock| clock.after(HORIZON, cx.now)));
-        Ok(Bound { not_after, keep: HORIZON })
+        Ok(shared.change(|engine, cx| engine.write_bound(ONLY, cx)))
     }
 
     /// Returns the newest token that the guard has seen; `None` if it remembers none.
@@ -195,39 +184,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Runs a script, with an error that names neither lock nor host.
     async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
-        self.check().map_err(|reason| EvalError::Request(RequestError::Lost(reason)))?;
-        if !self.has_one_part() {
-            let accepted = "one that is held on one gateway, in one slot of a cluster";
-            let invalid = InvalidOption::new("lease", accepted);
-            return Err(EvalError::Request(invalid.into()));
-        }
-        // The token of the grant: Redis may not yet have written a newer one, of a downgrade, to
-        // the latch.
-        let call = self.part(|endpoint, target, grant| {
-            (endpoint, target.eval(grant.owner, grant.token, script))
-        });
-        let gone = EvalError::Request(RequestError::Lost(LossReason::Gone));
-        let (to, call) = call.ok_or(gone)?;
-        let call = call.map_err(RequestError::from)?;
-        let shared = &self.hold().shared;
+        let Hold { shared, id, .. } = self.hold();
+        let (to, call) = shared.change(|engine, cx| engine.script_call(*id, script, cx))?;
         let begin = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
         let (reply, _) = replied(begin.await)?;
-        let result = script_result(reply);
-        if let Err(EvalError::Request(RequestError::Lost(reason))) = &result {
-            let id = self.hold().id;
-            shared.change(|engine, cx| engine.lose(id, *reason, cx));
-        }
-        result
-    }
-
-    /// Checks by the holder's own clocks that the lease has not ended.
-    fn check(&self) -> Result<(), LossReason> {
-        let id = self.hold().id;
-        match self.hold().shared.change(|engine, cx| engine.hold_end(id, cx)) {
-            None => Ok(()),
-            Some(LeaseEnd::Lost(reason)) => Err(reason),
-            Some(LeaseEnd::Released) => Err(LossReason::Gone),
-        }
+        shared.change(|engine, cx| engine.script_result(*id, reply, cx))
     }
 }
 

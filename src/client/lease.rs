@@ -140,11 +140,6 @@ impl<T: Transport, H: Host> Lease<T, H> {
         })
     }
 
-    /// Whether the hold has only one part.
-    pub(super) fn has_one_part(&self) -> bool {
-        self.read(|engine, id| engine.hold_parts(id).count() == 1)
-    }
-
     /// Returns how long the holder can still rely on the hold, by its own clocks; zero once the
     /// hold is lost or released. Sends nothing.
     pub fn remaining(&self) -> Duration {

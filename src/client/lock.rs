@@ -254,18 +254,18 @@ impl<T: Transport, H: Host> Lock<T, H> {
     }
 
     /// The client of the lock's gateway; for several locks, that of all gateways.
-    pub(crate) fn client(&self) -> Client<T, H> {
+    fn client(&self) -> Client<T, H> {
         Client { shared: Arc::clone(&self.shared), owner: None, redacts: self.redacts }
     }
 
     /// Returns the only member. Rejects a lock of several members: these are force-released and
     /// inspected one by one.
-    pub(crate) fn single(&self) -> Result<&Share, InvalidOption> {
+    fn single(&self) -> Result<&Share, InvalidOption> {
         self.spec.only().ok_or_else(|| InvalidOption::new("lock", "a single one"))
     }
 
     /// Acquires the lock, with an error that names neither lock nor host.
-    pub(crate) async fn acquire_on(
+    async fn acquire_on(
         &self,
         terms: Terms,
         cancel: impl Future<Output = ()>,

@@ -6,7 +6,7 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use super::{Host, NoEntropy};
-use crate::web::{self, Awaited};
+use crate::web::{self, Awaited, NEVER, whole};
 use edgelatch_proto::time::{Instant, millis};
 
 #[wasm_bindgen]
@@ -27,13 +27,9 @@ pub struct JsHost;
 /// it has resumed, an expired lease is detected within this time.
 const TIMER_MAX: Duration = Duration::from_secs(5);
 
-/// A deadline that is further away than this gets no timer, so that it does not keep a program
-/// running. No wait lasts that long.
-const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
 impl Host for JsHost {
     fn now(&self) -> Instant {
-        Instant::from_millis(whole_ms(monotonic_now()), whole_ms(wall_now()))
+        Instant::from_millis(whole(monotonic_now()), whole(wall_now()))
     }
 
     async fn sleep_until(&self, deadline: Instant) {
@@ -51,13 +47,4 @@ impl Host for JsHost {
         let mut bytes = [0; 32];
         if web::fill(&mut bytes) { Ok(bytes) } else { Err(NoEntropy) }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, and time is never negative"
-)]
-const fn whole_ms(ms: f64) -> u64 {
-    ms as u64
 }

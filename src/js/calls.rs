@@ -12,9 +12,9 @@ use super::outcomes::{
     available, done, figure, lock_state, newest, nothing, permits_state, semaphore_state,
 };
 use super::records::Value;
-use crate::error::{InvalidOption, LossReason, RequestError};
+use crate::error::RequestError;
 use edgelatch_proto::engine::{
-    Context, EndpointId, Engine, HoldId, LeaseEnd, LockSpec, OpId, OwnerHandle, ScopeId, Terms,
+    Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle, ScopeId, Terms,
 };
 use edgelatch_proto::machine::LeaseState;
 use edgelatch_proto::name::{PermitId, RequestId};
@@ -23,8 +23,8 @@ use edgelatch_proto::protocol::calls::{
     PermitCalls, PermitCount, PermitTotal, SemaphoreCalls, Stamp, Target,
 };
 use edgelatch_proto::protocol::reply::Reply;
-use edgelatch_proto::protocol::script::{Bound, ScriptCall};
-use edgelatch_proto::timing::{HORIZON, LeaseTime};
+use edgelatch_proto::protocol::script::ScriptCall;
+use edgelatch_proto::timing::LeaseTime;
 
 /// The arguments of a call, as `pkg/options.js` passes them.
 pub(super) struct Given {
@@ -237,7 +237,7 @@ impl Start<'_, '_> {
         }
         let hold = hold.ok_or_else(stray)?;
         let name = given.texts.get(1).map(String::as_str);
-        self.check_lasts(hold).map_err(error::lost)?;
+        self.engine.check_lasts(hold, self.cx).map_err(error::lost)?;
         let (_, _, grant) = self.engine.hold_part(hold).ok_or_else(stray)?;
         let (owner, number) = (grant.owner, given.numbers().get(1).unwrap_or(1).unsigned_abs());
         let token = match name {
@@ -250,8 +250,7 @@ impl Start<'_, '_> {
             method::DELETE => GuardedWrite::delete(),
             _ => GuardedWrite::claim(),
         };
-        let not_after = self.engine.clock(to).map(|clock| clock.after(HORIZON, self.cx.now));
-        let bound = Bound { not_after, keep: HORIZON };
+        let bound = self.engine.write_bound(to, self.cx);
         let call = |request| guard.calls.write(request, bound, stamp, &write);
         Ok((self.engine.query(self.scope, to, call, self.cx), Read::Write))
     }
@@ -286,26 +285,9 @@ impl Start<'_, '_> {
         if !numbers.flag(0, true) {
             script = script.repeatable();
         }
-        self.check_lasts(hold).map_err(error::lost)?;
-        let is_one = self.engine.hold_parts(hold).count() == 1;
-        let (to, target, grant) =
-            self.engine.hold_part(hold).filter(|_| is_one).ok_or_else(|| {
-                let accepted = "one that is held on one gateway, in one slot of a cluster";
-                InvalidOption::new("lease", accepted)
-            })?;
-        // The token of the grant: Redis may not yet have written a newer one, of a downgrade, to
-        // the latch.
-        let call = target.eval(grant.owner, grant.token, &script)?;
+        let call = self.engine.script_call(hold, &script, self.cx);
+        let (to, call) = call.map_err(|error| error::request(&error))?;
         let op = self.engine.execute_once(self.scope, to, call, self.cx);
         Ok((op, Read::Script(hold)))
-    }
-
-    /// Checks by the holder's own clocks that the lease has not ended.
-    fn check_lasts(&mut self, hold: HoldId) -> Result<(), LossReason> {
-        match self.engine.hold_end(hold, self.cx) {
-            None => Ok(()),
-            Some(LeaseEnd::Lost(reason)) => Err(reason),
-            Some(LeaseEnd::Released) => Err(LossReason::Gone),
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! Drains the engine after each call: outcomes, changes and I/O become records.
 
 use alloc::string::String;
-use core::time::Duration;
 
 use super::calls::Read;
 use super::error::{self, Failure};
@@ -10,14 +9,12 @@ use super::objects::Unused;
 use super::outcomes;
 use super::records::{Records, Value};
 use super::{Engine, entropy, instant};
+use crate::web::NEVER;
 use edgelatch_proto::engine::{
     Context, EndpointId, Event, LeaseEnd, OpId, Outcome, ScopeId, Transmit,
 };
 use edgelatch_proto::protocol::gateway::Request;
 use edgelatch_proto::time::millis;
-
-/// A deadline that is further away than this gets no timer. No wait lasts that long.
-const NEVER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Which records a call returns.
 #[derive(Clone, Copy)]
@@ -95,17 +92,11 @@ impl Engine {
     fn finished(&mut self, op: OpId, cx: &mut Context<'_>) {
         let Some(outcome) = self.engine.take_outcome(op) else { return };
         if let Outcome::Ended(hold, end) = outcome {
-            let reason = match end {
-                LeaseEnd::Released => None,
-                LeaseEnd::Lost(reason) => Some(error::loss(reason)),
+            let (reason, message) = match end {
+                LeaseEnd::Released => (Value::Nothing, Value::Nothing),
+                LeaseEnd::Lost(reason) => (error::loss(reason).into(), reason.message().into()),
             };
-            let message = match end {
-                LeaseEnd::Released => None,
-                LeaseEnd::Lost(reason) => Some(reason.message()),
-            };
-            let fields =
-                [hold.number().into(), Value::or_nothing(reason), Value::or_nothing(message)];
-            return self.records.add(record::ENDED, fields);
+            return self.records.add(record::ENDED, [hold.number().into(), reason, message]);
         }
         let Ok(place) = self.calls.binary_search_by(|(other, _)| other.cmp(&op)) else { return };
         let (_, Call { id, scope, read }) = self.calls.remove(place);

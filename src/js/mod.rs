@@ -24,7 +24,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::InvalidOption;
 use crate::transport::{HostFetch, Response, Transport as _};
-use crate::web;
+use crate::web::{self, whole};
 use calls::{Given, Start};
 use drain::{Call, Extent};
 use edgelatch_proto::engine::{
@@ -365,15 +365,6 @@ fn entropy() -> Option<Entropy> {
 
 fn instant(monotonic: f64, wall: f64) -> Instant {
     Instant::from_millis(whole(monotonic), whole(wall))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates, and is never negative"
-)]
-const fn whole(number: f64) -> u64 {
-    number as u64
 }
 
 /// Converts a number below 2^53.

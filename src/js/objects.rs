@@ -13,6 +13,7 @@ use super::numbers::kind;
 use super::options::Numbers;
 use crate::error::InvalidOption;
 use edgelatch_proto::engine::{self, EndpointId, LockSpec, OwnerHandle};
+use edgelatch_proto::machine::check_protecting_lock;
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{
     BatchSize, CountDownLatchCalls, GuardCalls, PermitCalls, PermitCount, SemaphoreCalls, Target,
@@ -136,17 +137,8 @@ impl Guard {
     /// Rejects a lease of any lock but the one that protects the key. Without one, the first
     /// lease's lock protects it from now on.
     pub(super) fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
-        let lock = self.lock.get_or_init(|| name.into());
-        if lock == name {
-            return Ok(());
-        }
-        let accepted = if self.client.redacts {
-            "a lease of the lock that protects this key".into()
-        } else {
-            ["a lease of lock \"", lock, "\", which protects this key, not of \"", name, "\""]
-                .concat()
-        };
-        Err(InvalidOption::new("lease", accepted))
+        let protecting = self.lock.get_or_init(|| name.into());
+        check_protecting_lock(protecting, name, self.client.redacts)
     }
 }
 

@@ -7,11 +7,10 @@ use super::error::{self, Failure};
 use super::numbers::snapshot;
 use super::objects::stray;
 use super::records::Value;
-use crate::error::{AcquireError, EvalError, InvalidOption, LossReason, RequestError};
+use crate::error::{AcquireError, InvalidOption, LossReason, RequestError};
 use edgelatch_proto::engine::{Context, Engine, Outcome};
 use edgelatch_proto::machine::{
-    LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, number,
-    script_result, written,
+    LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, number, written,
 };
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
@@ -36,10 +35,8 @@ pub(super) fn result(
             Ok(Value::Absent)
         }
         (Outcome::Replied(reply, _), Read::Script(hold)) => {
-            let result = reply.map_err(Into::into).and_then(script_result);
-            if let Err(EvalError::Request(RequestError::Lost(reason))) = &result {
-                engine.lose(hold, *reason, cx);
-            }
+            let reply = reply.map_err(Into::into);
+            let result = reply.and_then(|reply| engine.script_result(hold, reply, cx));
             result.map(Value::Text).map_err(|error| error::eval(&error))
         }
         (Outcome::Replied(reply, _), Read::Reply(read)) => {

@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// How a hold has ended by now, if it has.
-    pub fn hold_end(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<LeaseEnd> {
+    pub(super) fn hold_end(&mut self, id: HoldId, cx: &mut Context<'_>) -> Option<LeaseEnd> {
         self.expire_if_due(id, cx);
         self.hold(id).map_or(Some(LeaseEnd::Lost(LossReason::Gone)), Hold::end)
     }
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// Marks a hold as lost for this reason, unless it is over.
-    pub fn lose(&mut self, id: HoldId, reason: LossReason, cx: &mut Context<'_>) {
+    pub(super) fn lose(&mut self, id: HoldId, reason: LossReason, cx: &mut Context<'_>) {
         if let Some(hold) = self.holds.get_mut(id.0) {
             hold.lose(reason);
             self.changed.push(id);

@@ -39,6 +39,7 @@ mod schedule;
 mod spec;
 mod subscription;
 mod table;
+mod under_hold;
 mod waiters;
 
 pub use hold::{LeaseEnd, Situation};

@@ -1,8 +1,8 @@
-//! Reads the replies to guarded writes and to scripts of the caller.
+//! Guarded writes and scripts of the caller: the lock that protects a key, and their replies.
 
 use alloc::string::String;
 
-use crate::error::{EvalError, FailureKind, GuardError, LossReason, RequestError};
+use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
 use crate::protocol::reply::{Code, Reply};
 
 /// Reads the reply to a guarded write. `may_be_done`: an attempt before the one with the reply may
@@ -26,6 +26,28 @@ pub fn written(reply: &Reply, may_be_done: bool) -> Result<(), GuardError> {
     }
 }
 
+/// Checks that the lock of a lease is the one that protects a guarded key. `redacts`: the error
+/// leaves out the names.
+///
+/// # Errors
+/// [`InvalidOption`] about the lease.
+pub fn check_protecting_lock(
+    protecting: &str,
+    of_lease: &str,
+    redacts: bool,
+) -> Result<(), InvalidOption> {
+    if protecting == of_lease {
+        return Ok(());
+    }
+    let accepted = if redacts {
+        "a lease of the lock that protects this key".into()
+    } else {
+        ["a lease of lock \"", protecting, "\", which protects this key, not of \"", of_lease, "\""]
+            .concat()
+    };
+    Err(InvalidOption::new("lease", accepted))
+}
+
 /// Reads the reply to a query of a guard: the newest token that it has seen, if it remembers one.
 pub fn newest_token(reply: &Reply) -> Option<u64> {
     (reply.code == Code::Done).then(|| token(reply))
@@ -35,7 +57,7 @@ pub fn newest_token(reply: &Reply) -> Option<u64> {
 ///
 /// # Errors
 /// [`EvalError`]; with [`RequestError::Lost`] the hold is gone.
-pub fn script_result(reply: Reply) -> Result<String, EvalError> {
+pub(crate) fn script_result(reply: Reply) -> Result<String, EvalError> {
     match reply.code {
         Code::Done => Ok(reply.value),
         Code::ScriptFailed => Err(EvalError::ScriptFailed(reply.value)),
