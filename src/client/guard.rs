@@ -136,7 +136,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.check_lock(protects).map_err(GuardError::InvalidOption)?;
         let turn = WriteTurn::begin(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
-        // Checked after `write_turn`, which may have waited for an earlier write.
+        // Checked only now: the lease may have ended while this write waited for an earlier one.
         let Hold { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };

@@ -1,4 +1,4 @@
-//! Guarded writes and scripts of the caller, which need a hold that lasts.
+//! Guarded writes and scripts of the caller: both require a hold that has not ended.
 
 use alloc::string::String;
 
@@ -11,7 +11,7 @@ use crate::protocol::script::Bound;
 use crate::timing::HORIZON;
 
 impl Engine {
-    /// Checks by the holder's own clocks that a hold lasts.
+    /// Checks by the holder's own clocks that a hold has not ended.
     ///
     /// # Errors
     /// The reason of its loss; [`LossReason::Gone`] after its release.
