@@ -4,7 +4,7 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Publish;
 
 use super::fixtures::{Fair, JAVA, JavaKeys, field_of, nth_poll};
-use test_support::calls::bound;
+use test_support::calls::{UNBOUND, bound};
 use test_support::redis::{Content, Redis};
 
 /// A fair lock on a Redis, for one step at a time.
@@ -216,6 +216,29 @@ async fn a_waiter_evicted_by_a_fast_clock_returns_to_its_place() {
     assert_eq!(bench.queue().await, [&field_of(1), &field_of(2), JAVA[1]]);
     bench.unlocks(0, "a").await;
     assert_eq!(bench.ours(1, 3).await.code, Code::Done);
+}
+
+/// The arrival record lasts as long as the wait, not only as long as a request is remembered.
+#[tokio::test]
+async fn a_waiter_evicted_after_a_long_wait_returns_to_its_place() {
+    let bench = Bench::new().await;
+    bench.takes(0, 300_000).await;
+    bench.ours(1, 1).await;
+    bench.ours(2, 1).await;
+    let polls_while_remembered = u32::try_from(UNBOUND.keep.as_secs() / 8).unwrap();
+    for number in 2..polls_while_remembered + 4 {
+        bench.age(8_000).await;
+        // The holder enters again, which extends its hold.
+        assert!(bench.takes(0, 300_000).await);
+        bench.ours(1, number).await;
+        bench.ours(2, number).await;
+    }
+    let fast = bench.now().await + 720_000;
+    bench.java.acquire(&bench.redis, JAVA[1], 300_000, fast).await;
+    assert_eq!(bench.queue().await, [JAVA[1]]);
+    bench.ours(2, 100).await;
+    bench.ours(1, 100).await;
+    assert_eq!(bench.queue().await, [&field_of(1), &field_of(2), JAVA[1]]);
 }
 
 #[tokio::test]

@@ -49,7 +49,8 @@ async fn a_queue_without_live_waiters_expires_after_a_day() {
     for number in 1..=2 {
         let reply = redis.run(&lock.acquire(nth_poll(1, number))).await;
         assert_eq!(reply.code, Code::No);
-        for key in ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key)) {
+        let of_redisson = ["redisson_lock_queue", "redisson_lock_timeout"].map(|key| lock.key(key));
+        for key in of_redisson.into_iter().chain([lock.beats(), lock.arrivals()]) {
             let ends: u64 = redis.query(&["PEXPIRETIME", &key]).await;
             // Redis computes the expiry from a later reading of the clock than the script's.
             let read = reply.server_ms..=redis.now_ms().await;

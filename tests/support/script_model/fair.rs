@@ -177,7 +177,7 @@ impl ScriptModel {
         let room = if self.is_off(Rule::Room) { 0 } else { room };
         let score = queue.now + queue.alive + queue.skew + room;
         self.set_score(queue.timeouts, poll.field, score);
-        for key in [queue.queue, queue.timeouts] {
+        for key in [queue.queue, queue.timeouts, queue.beats, queue.arrivals] {
             self.pexpire(key, QUEUE_KEPT, queue.run.now);
         }
         self.collect_garbage(queue);

@@ -33,9 +33,10 @@ impl Held {
 }
 
 /// The objects, each in its own request.
-pub(super) const HELD: [Held; 10] = [
+pub(super) const HELD: [Held; 11] = [
     Held::new(Lock, &[("lock_acquire", &["last-plain"])]),
     Held::new(Lock, &[("fair_acquire", &["last-fair"])]),
+    Held::new(Lock, &[("fair_acquire", &["last-fair-brief"])]),
     Held::new(Lock, &[("read_acquire", &["last-read"])]),
     Held::new(Lock, &[("write_acquire", &["last-write"])]),
     Held::new(Lock, &[("group_acquire", &["last-group"])]),
@@ -142,13 +143,22 @@ impl Last<'_> {
         }
     }
 
-    /// Waits for the fair lock, and for the write side behind a reader; claims a guarded key.
+    /// Joins the queue of a fair lock. `keep`: for how many milliseconds Redis remembers the
+    /// request, instead of the library's value and a deadline.
+    async fn queues(&mut self, ending: &str, keep: Option<&str>, rng: &mut Rng) {
+        let (name, mut values) = (self.scope.name(Lock, ending), self.values(rng));
+        values.not_after = values.not_after.filter(|_| keep.is_none());
+        let mut waiting = self.call(&[name], "fair_acquire", &values, |_| true);
+        waiting.args[2] = keep.unwrap_or(&waiting.args[2]).to_owned();
+        let reply = &self.send(&[waiting]).await[0];
+        assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
+    }
+
+    /// Waits for both fair locks, and for the write side behind a reader; claims a guarded key.
     pub(super) async fn waits(&mut self, rng: &mut Rng) {
         for _ in 0..3 {
-            let (name, values) = (self.scope.name(Lock, "last-fair"), self.values(rng));
-            let waiting = self.call(&[name], "fair_acquire", &values, |_| true);
-            let reply = &self.send(&[waiting]).await[0];
-            assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
+            self.queues("last-fair", None, rng).await;
+            self.queues("last-fair-brief", Some("0"), rng).await;
         }
         let (name, values) = (self.scope.name(Lock, "last-read"), self.values(rng));
         let writing = self.call(&[name], "write_acquire", &values, |call| call.args[9] == "5000");

@@ -126,9 +126,10 @@ end
 local room=foreign*tonumber(ARGV[13])
 if nearest then room=math.max(room,math.min(nearest-now,room+3600000)) end
 call('ZADD',KEYS[4],now+life_ms+skew+room,field)
--- N4: otherwise a queue whose waiters have all died would stay for ever. Both ends are equal, so
--- neither key outlives the other.
-for key=3,4 do call('PEXPIRE',KEYS[key],86400000) end
+-- N4: otherwise a queue whose waiters have all died would stay for ever. No key ends before
+-- the queue: without its deadline a dead waiter would get one more life (F4), and without its
+-- arrival record an evicted one would lose its place (F5).
+for key=3,6 do call('PEXPIRE',KEYS[key],86400000) end
 for _,g in ipairs(overdue(now-keep,16)) do
   if not call('LPOS',KEYS[3],g) then drop_scores(g) end
 end
