@@ -180,6 +180,8 @@ pub struct Engine {
     changed: Vec<HoldId>,
     /// The owners with an acquisition that has ended.
     settled: Vec<OwnerHandle>,
+    /// The gateways at which a subscription has ended, so that another one may begin.
+    freed: Vec<EndpointId>,
     scopes: u32,
 }
 
@@ -335,6 +337,8 @@ impl Engine {
                 self.hold_changed(hold, cx);
             } else if let Some(owner) = self.settled.pop() {
                 self.owner_settled(owner, cx);
+            } else if let Some(endpoint) = self.freed.pop() {
+                self.subscribe_next(endpoint, cx);
             } else {
                 return;
             }

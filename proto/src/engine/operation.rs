@@ -250,6 +250,11 @@ impl Engine {
         if why == TimeoutReason::ReplyDue || listener.is_some() {
             return;
         }
+        self.subscribe_operation(op, cx);
+    }
+
+    /// Subscribes an operation to the topic that its machine wants.
+    fn subscribe_operation(&mut self, op: OpId, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         let (scope, sent_at) = (operation.scope, operation.sent_at);
         let Some(wanted) = operation.wanted.take() else { return };
@@ -257,6 +262,27 @@ impl Engine {
         if let Some(operation) = self.ops.get_mut(op.0) {
             (operation.listener, operation.wanted) = (listener, Some(wanted));
         }
+    }
+
+    /// Subscribes the operation whose last poll of this gateway is the oldest, since another
+    /// subscription has ended. Otherwise a fair lock's waiter could reach the head of the queue
+    /// while it polls, and every waiter behind it would wait for its next poll.
+    pub(super) fn subscribe_next(&mut self, endpoint: EndpointId, cx: &mut Context<'_>) {
+        let polls = |operation: &Operation| {
+            let wants = operation.wanted.as_ref().is_some_and(|(to, _)| *to == endpoint);
+            let pauses = operation.deadline.is_some_and(|(_, why)| {
+                !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry)
+            });
+            wants && pauses && operation.listener.is_none() && !operation.is_over()
+        };
+        let mut polling = self.ops.iter().filter(|(_, operation)| polls(operation));
+        let Some(mut oldest) = polling.next() else { return };
+        for other in polling {
+            if oldest.1.sent_at.is_later(other.1.sent_at) {
+                oldest = other;
+            }
+        }
+        self.subscribe_operation(OpId(oldest.0), cx);
     }
 
     /// Ends the calls and the subscription of an operation.

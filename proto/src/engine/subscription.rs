@@ -181,6 +181,7 @@ impl Engine {
         let removed = self.subscriptions.remove(key);
         if let Some((removed, endpoint)) = removed.zip(self.endpoint_mut(endpoint)) {
             endpoint.contention.unsubscribed(removed.topic.channel());
+            self.freed.push(removed.endpoint);
         }
         if let Some(id) = stream {
             self.transmit(scope, Transmit::Close { id });

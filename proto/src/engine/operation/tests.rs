@@ -150,10 +150,31 @@ impl Client {
 
     /// The stream that the engine opens next.
     fn opened(&mut self) -> StreamId {
-        match self.engine.poll_transmit(SCOPE) {
-            Some(Transmit::Open { id, .. }) => id,
-            other => panic!("{other:?}"),
+        self.opened_for("job")
+    }
+
+    /// The stream that the engine opens next, after those that it closes: one for this lock.
+    fn opened_for(&mut self, name: &str) -> StreamId {
+        loop {
+            match self.engine.poll_transmit(SCOPE) {
+                Some(Transmit::Open { id, request, .. }) => {
+                    assert!(request.url.contains(&format!("%7B{name}%7D")), "{request:?}");
+                    return id;
+                }
+                Some(Transmit::Close { .. }) => {}
+                other => panic!("{other:?}"),
+            }
         }
+    }
+
+    /// Begins to acquire a lock that another client holds.
+    fn wait_for(&mut self, name: &str) -> OpId {
+        let op = self.acquire(name);
+        let sent = self.sent();
+        let busy = sent.command().busy();
+        self.respond(&sent, &busy);
+        self.now = self.now + Duration::from_millis(1);
+        op
     }
 
     fn respond(&mut self, sent: &Sent, body: &str) {
@@ -261,6 +282,23 @@ fn a_notified_waiter_that_is_detached_passes_the_message_on() {
     let granted = retry.command().granted();
     client.respond(&retry, &granted);
     assert!(matches!(client.engine.take_outcome(second), Some(Outcome::Acquired(Ok(_)))));
+}
+
+#[test]
+fn when_a_subscription_ends_the_operation_that_has_polled_for_longest_subscribes() {
+    let mut client = Client::new();
+    let first = client.wait_for("first");
+    client.opened_for("first");
+    let second = client.wait_for("second");
+    client.wait_for("third");
+    assert!(client.engine.poll_transmit(SCOPE).is_none(), "one stream may be open");
+    for (op, next) in [(first, "second"), (second, "third")] {
+        client.detach(op);
+        let undo = client.sent();
+        let undone = undo.command().reply(0, "0", 0);
+        client.respond(&undo, &undone);
+        client.opened_for(next);
+    }
 }
 
 #[test]
