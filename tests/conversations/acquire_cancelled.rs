@@ -63,7 +63,7 @@ fn a_cancellation_during_an_undo_does_not_restart_it() {
 fn an_unconfirmed_undo_reports_how_long_a_hold_may_exist() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).cancel();
     let it = it.fail_attempts(RELEASE, 3, FailureKind::TimedOut);
-    let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, ms(it.elapsed_ms())));
+    let held_at_most = Some(held_at_most(30_000 + HORIZON_MS + LEASE_MS, ms(it.elapsed_ms())));
     assert_eq!(it.expect_done(), Err(AcquireError::Cancelled { held_at_most }));
 }
 

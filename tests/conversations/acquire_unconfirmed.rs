@@ -9,9 +9,6 @@ use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
-const NOT_AFTER: usize = 2;
-const OWNER: usize = 5;
-const LAST: usize = 7;
 
 /// S1.
 #[test]
@@ -23,7 +20,7 @@ fn an_attempt_without_a_reply_is_repeated_for_the_same_owner() {
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_eq!(first.script.keys(), second.script.keys());
     assert_eq!(first.script.args()[1..], second.script.args()[1..]);
-    assert_eq!(lease.remaining(it.now()), ms(30_000 - 302 - 5), "from the answered attempt");
+    assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 5), "from the answered attempt");
 }
 
 /// A gateway may return the reply to the first attempt for the second; that must not lengthen the
@@ -34,13 +31,13 @@ fn each_attempt_has_a_request_id_of_its_own() {
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_ne!(first.script.request, second.script.request);
-    assert_ne!(first.arg(1), second.arg(1));
+    assert_ne!(first.arg(REQUEST_ID), second.arg(REQUEST_ID));
 }
 
 #[test]
 fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
-    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, ATTEMPT_MS).advance_to_timeout();
     it.expect_timeout(TimeoutReason::BackOff);
 }
 
@@ -53,7 +50,7 @@ fn a_try_that_fails_after_the_wait_is_followed_by_the_last_try_in_one_attempt() 
     };
     for failed in [timed_out, broken] {
         let it = failed().expect_call(ACQUIRE);
-        assert_eq!((it.elapsed_ms(), it.arg(LAST)), (3_000, "1"));
+        assert_eq!((it.elapsed_ms(), it.arg(LAST_TRY)), (3_000, "1"));
         assert_eq!(it.arg(OWNER), it.calls()[0].arg(OWNER));
         // A last try that is refused has written the tombstone.
         let outcome = it.reply(busy(7_000)).expect_done();
@@ -81,7 +78,7 @@ fn an_unanswered_acquisition_is_undone_before_it_is_reported() {
 fn an_acquisition_that_cannot_be_undone_is_unknown_and_reports_held_at_most() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
-    let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
+    let held_at_most = held_at_most(HORIZON_MS + LEASE_MS, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.expect_done(), Err(unknown));
 }

@@ -8,7 +8,6 @@ use edgelatch_proto::timing::WaitPolicy;
 use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
-const LAST: usize = 7;
 
 fn spin_lock(policy: SpinBackoff, wait_ms: u64) -> Conversation<Acquire> {
     let mut spec = acquire_spec(up_to(wait_ms));
@@ -52,7 +51,7 @@ fn a_spin_lock_s_wait_is_not_overrun_by_a_pause() {
     let it = spin_lock(SpinBackoff::Constant(ms(30_000)), 2_000).expect_call(ACQUIRE);
     let it = it.reply(busy(60_000)).expect_timeout_in(TimeoutReason::WaitOver, 2_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(LAST), "1", "the last try");
+    assert_eq!(it.arg(LAST_TRY), "1", "the last try");
     let outcome = it.reply(busy(58_000)).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Busy { .. })), "{outcome:?}");
 }

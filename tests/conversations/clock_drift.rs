@@ -8,7 +8,6 @@ use edgelatch_proto::timing::LeaseTime;
 
 use crate::language::*;
 
-const LEASE_MS: u64 = 30_000;
 const WEEK_MS: u64 = 7 * 24 * 3_600_000;
 
 /// A hold, its holder's clock, and the clock of its Redis.

@@ -12,11 +12,10 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::WaitPolicy;
 
-use crate::language::{acquire_spec, ms};
+use crate::language::{LEASE_MS, acquire_spec, ms};
 
 /// The time from a client to Redis, or back.
 const ONE_WAY_MS: u64 = 1;
-const LEASE_MS: u64 = 30_000;
 
 /// An event of one client.
 #[derive(Clone, Debug)]

@@ -9,8 +9,6 @@ use crate::language::*;
 
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
-/// How long a waiter uses an owner, in milliseconds: a round. Then it continues under a new owner.
-const ROUND_MS: u64 = 600_000;
 
 fn fair_acquire(wait_policy: WaitPolicy) -> Conversation<Acquire> {
     acquire_with(AcquireSpec::new(fair_lock("invoice:42"), wait_policy))
@@ -31,7 +29,7 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
             .advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE);
-    let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(10)).collect();
+    let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(FAIR_SEND_NUMBER)).collect();
     assert_eq!(numbers, ["1", "2", "3", "4"], "each try has a number above the last one's");
 }
 

@@ -8,7 +8,6 @@ use crate::language::*;
 
 const FORCE_RELEASE: &str = "lock_force_release";
 const CANCEL: &str = "cancel";
-const NOT_AFTER: usize = 2;
 
 /// A forced release by a client that knows Redis' clock.
 fn force_release() -> Conversation<Once> {
@@ -43,7 +42,7 @@ fn without_the_clock_the_first_request_only_learns_it() {
     assert_eq!(it.arg(NOT_AFTER), "");
     let it = it.reply(Code::BoundRequired).expect_call(FORCE_RELEASE);
     // The time of three attempts, and 5 s for the pauses between them.
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * 5_000 + 5_000).to_string());
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * ATTEMPT_MS + 5_000).to_string());
     assert_ne!(it.calls()[0].script.request, it.calls()[1].script.request);
     assert_eq!(code(it.reply(Code::Done).expect_done()), Ok(Code::Done));
 }

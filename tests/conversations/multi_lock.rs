@@ -10,11 +10,6 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
-// Arguments, by their numbers in the header of `lock_acquire.lua`.
-const NOT_AFTER: usize = 2;
-const KEEP: usize = 3;
-const OWNER: usize = 5;
-const LAST: usize = 7;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const TWO: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
@@ -54,7 +49,7 @@ fn each_lease_counts_from_its_own_request() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance(2_000);
     let it = it.reply_from(1, granted(11));
     for part in &it.expect_outcome().unwrap().parts {
-        assert_eq!(part.grant.lease.remaining(it.now()), ms(30_000 - 302 - 2_000));
+        assert_eq!(part.grant.lease.remaining(it.now()), ms(TRUSTED_MS - 2_000));
     }
 }
 
@@ -65,7 +60,7 @@ fn a_refused_try_releases_its_parts_and_reports_when_the_first_refused_one_is_fr
         .reply_from(1, busy(7_000))
         .reply_from(2, busy(9_000))
         .expect_calls(&[(0, ACQUIRE), (0, RELEASE), (1, ACQUIRE), (2, ACQUIRE)]);
-    assert_eq!(it.arg_of(1, LAST), "1");
+    assert_eq!(it.arg_of(1, LAST_TRY), "1");
     // A member that refused its last try needs no release.
     let outcome = it.reply_from(0, Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
@@ -102,11 +97,11 @@ fn a_released_part_is_acquired_under_a_new_owner() {
 #[test]
 fn a_refused_wait_retries_under_its_owner_and_bound() {
     let it = multi_lock(2, up_to(30_000));
-    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let owner = it.arg_of(0, OWNER).to_owned();
     let it = it.reply_from(0, busy(5_000)).reply_from(1, busy(5_000)).advance_to_timeout();
     assert_eq!(it.arg_of(0, OWNER), owner);
-    let bound = (SERVER_START + 30_000 + 90_000).to_string();
+    let bound = (SERVER_START + 30_000 + HORIZON_MS).to_string();
     assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(1, NOT_AFTER)), (&*bound, &*bound));
 }
 
@@ -175,7 +170,7 @@ fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
         it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(60_000));
     }
     let it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE), (2, ACQUIRE)]);
-    assert_eq!((it.elapsed_ms(), it.arg_of(1, LAST), it.arg_of(2, LAST)), (400, "1", "1"));
+    assert_eq!((it.elapsed_ms(), it.arg_of(1, LAST_TRY), it.arg_of(2, LAST_TRY)), (400, "1", "1"));
     let it = it.reply_from(1, busy(59_600)).reply_from(2, granted(12));
     let it = it.expect_calls(&[(0, RELEASE), (2, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(2, Code::Done);
@@ -196,7 +191,7 @@ fn a_cancelled_wait_releases_every_part_and_undoes_calls_in_flight() {
 fn an_unconfirmed_undo_is_reported_with_its_bound() {
     let it = keeps_two(WaitPolicy::Once).reply_from(1, Code::Done);
     let it = it.fail_until_done(&[0], FailureKind::Broken);
-    let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
+    let held_at_most = held_at_most(HORIZON_MS + LEASE_MS, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.expect_outcome(), Err(unknown));
 }
@@ -206,22 +201,22 @@ fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
     let clocks = vec![None, Some(known_clock())];
     let it = Conversation::new(AcquireAll::new(spec, entropy(), clocks, START));
-    assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", "600000"));
-    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 90_000).to_string());
+    assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", &*UNBOUNDED_MS.to_string()));
+    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 
 #[test]
 fn a_part_that_arrives_late_or_needs_a_bound_is_retried_at_once() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance_and_wake(500);
     let it = it.reply_from(1, Code::Late).reply_from(1, Code::No);
-    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());
+    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + HORIZON_MS).to_string());
     let it = it.reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);
 
     let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
     let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired).expect_call(ACQUIRE);
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 90_000).to_string());
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 
 #[test]

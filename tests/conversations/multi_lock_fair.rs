@@ -9,11 +9,6 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
-// Arguments of `fair_acquire.lua`; `RELEASE_PREVIOUS_OWNER` is one of `fair_release.lua`.
-const OWNER: usize = 5;
-const RELEASE_PREVIOUS_OWNER: usize = 10;
-const LAST: usize = 12;
-const PREVIOUS_OWNER: usize = 15;
 const ACQUIRE: &str = "fair_acquire";
 const RELEASE: &str = "fair_release";
 
@@ -24,7 +19,7 @@ fn multi_lock_of(parts: Vec<Target>, wait_policy: WaitPolicy) -> Conversation<Ac
 #[test]
 fn only_a_waiting_acquisition_is_queued() {
     let it = multi_lock_of(vec![fair(0), fair(1), plain(2)], up_to(30_000));
-    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    assert_eq!((it.arg_of(0, FAIR_LAST_TRY), it.arg_of(1, FAIR_LAST_TRY)), ("0", "1"));
     // The first member is granted, the second is refused: the machine joins the second's queue at
     // once, under a new owner.
     let it = it.reply_from(0, granted(10)).reply_from(2, granted(12));
@@ -33,7 +28,7 @@ fn only_a_waiting_acquisition_is_queued() {
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE), (2, "lock_acquire")])
         .reply_from(1, queued(0, 900))
         .expect_calls(&[(1, ACQUIRE), (2, "lock_release")]);
-    assert_eq!(it.arg_of(1, LAST), "0");
+    assert_eq!(it.arg_of(1, FAIR_LAST_TRY), "0");
     assert_ne!(it.arg_of(1, OWNER), refused);
     let it = it.reply_from(2, Code::Done).reply_from(1, queued(1, 900));
     assert!((720..=900).contains(&it.timeout_ms()), "as the queue wants: the machine {it}");
@@ -70,16 +65,19 @@ fn a_long_wait_in_a_queue_continues_under_a_new_owner_in_the_same_place() {
         .reply_from(0, queued(0, 60_000))
         .reply_from(1, busy(50));
     let owner = it.arg_of(0, OWNER).to_owned();
-    while it.elapsed_ms() < 600_000 {
+    while it.elapsed_ms() < ROUND_MS {
         it = it.advance_to_timeout();
-        if it.elapsed_ms() < 600_000 {
+        if it.elapsed_ms() < ROUND_MS {
             it = it.reply_from(0, queued(0, 60_000));
         }
     }
     assert_ne!(it.arg_of(0, OWNER), owner);
-    assert_eq!(it.arg_of(0, PREVIOUS_OWNER), owner);
+    assert_eq!(it.arg_of(0, FAIR_PREVIOUS_OWNER), owner);
     let it = it.cancel();
-    assert_eq!((it.newest_call().name(), it.arg_of(0, RELEASE_PREVIOUS_OWNER)), (RELEASE, &*owner));
+    assert_eq!(
+        (it.newest_call().name(), it.arg_of(0, FAIR_RELEASE_PREVIOUS_OWNER)),
+        (RELEASE, &*owner)
+    );
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let it = waiting().notify_within(20).expect_timeout_within(TimeoutReason::Notification, ..=20);
     let it = it.advance_to_timeout().expect_calls(&[(0, ACQUIRE)]);
     // Redis publishes the grant on this channel.
-    assert_eq!(it.arg_of(0, 12), CHANNEL);
+    assert_eq!(it.arg_of(0, GRANT_CHANNEL), CHANNEL);
     // A message while a try is in flight schedules a retry as well.
     it.notify_within(20).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Notification);
     let it = waiting().notify_within(20).notify_acquired(Some(ms(300)));

@@ -77,7 +77,7 @@ fn release_two(seconds: [u64; 2]) -> Conversation<ReleaseAll> {
 /// S14.
 #[test]
 fn the_latest_of_several_unknown_ends_is_reported() {
-    let longest = held_at_most(90_000 + 60_000, ms(0));
+    let longest = held_at_most(HORIZON_MS + 60_000, ms(0));
     for leases in [[30, 60], [60, 30]] {
         let it = release_two(leases).reply_from(0, Code::Late).reply_from(1, Code::Late);
         let cause = FailureKind::Garbled { status: 200 };

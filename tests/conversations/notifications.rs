@@ -186,11 +186,12 @@ fn a_waiter_that_keeps_polling_ignores_the_grants_of_other_clients() {
 #[test]
 fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
     let it = acquire_with(job(60_000)).expect_call(ACQUIRE);
-    assert_eq!(it.arg(12), "", "no waiter is known");
+    assert_eq!(it.arg(GRANT_CHANNEL), "", "no waiter is known");
     let it = it.reply(busy(3_000)).advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(12), CHANNEL);
-    // The arguments before the channel: not fenced, no proposed token, no delay before voting.
-    assert_eq!((it.arg(9), it.arg(10), it.arg(11)), ("x", "", ""));
+    assert_eq!(it.arg(GRANT_CHANNEL), CHANNEL);
+    // The optional arguments before the channel have no effect: `x` is a token key that expires.
+    assert_eq!(it.arg(TOKENS_KEPT_FOREVER), "x");
+    assert_eq!((it.arg(PROPOSED_TOKEN), it.arg(NO_VOTE_WHILE_YOUNG)), ("", ""));
 }
 
 #[test]
@@ -205,7 +206,7 @@ fn the_last_try_stays_at_the_end_of_the_wait() {
     let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::LastTry);
     let it = it.confirm_subscription().notify().expect_timeout_in(TimeoutReason::LastTry, 20_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(7), "1", "the last");
+    assert_eq!(it.arg(LAST_TRY), "1");
 }
 
 #[test]

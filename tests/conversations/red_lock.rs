@@ -9,11 +9,6 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
-// Arguments of `lock_acquire.lua`; `RAISED_TO` is one of `lock_raise.lua`.
-const OWNER: usize = 5;
-const RAISED_TO: usize = 6;
-const LAST: usize = 7;
-const PROPOSAL: usize = 10;
 const ACQUIRE: &str = "lock_acquire";
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
@@ -38,10 +33,13 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
 #[test]
 fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
     let it = three(WaitPolicy::Once);
-    let proposal = it.arg_of(0, PROPOSAL).to_owned();
+    let proposal = it.arg_of(0, PROPOSED_TOKEN).to_owned();
     // A token is Redis' time in microseconds; the proposal is 1 ms ahead of the known clock.
     assert_eq!(proposal, ((SERVER_START + 1) * 1000).to_string());
-    assert_eq!((it.arg_of(1, PROPOSAL), it.arg_of(2, PROPOSAL)), (&*proposal, &*proposal));
+    assert_eq!(
+        (it.arg_of(1, PROPOSED_TOKEN), it.arg_of(2, PROPOSED_TOKEN)),
+        (&*proposal, &*proposal)
+    );
     let token = proposal.parse().unwrap();
     let it = it.reply_from(2, granted(token)).reply_from(0, granted(token));
     let multi_grant = it.expect_done().unwrap();
@@ -67,7 +65,7 @@ fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock(
     let proposal = |clocks| {
         let machine =
             AcquireQuorum::new(red_lock_spec(3, WaitPolicy::Once), entropy(), clocks, START);
-        Conversation::new(machine).arg_of(0, PROPOSAL).to_owned()
+        Conversation::new(machine).arg_of(0, PROPOSED_TOKEN).to_owned()
     };
     let ahead = ServerClock::new(SERVER_START + 700, START);
     let clocks = vec![Some(known_clock()), None, Some(ahead)];
@@ -94,7 +92,7 @@ fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
 fn the_largest_of_different_tokens_is_stored_before_it_is_returned() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
-    assert_eq!(it.arg_of(0, RAISED_TO), "9");
+    assert_eq!(it.arg_of(0, RAISED_TOKEN), "9");
     let multi_grant = it.reply_from(0, granted(9)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (9, vec![0, 1]));
 }
@@ -107,7 +105,7 @@ fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
         .expect_calls(&[(0, RAISE)])
         .reply_from(0, granted(12))
         .expect_calls(&[(1, RAISE)]);
-    assert_eq!(it.arg_of(1, RAISED_TO), "12");
+    assert_eq!(it.arg_of(1, RAISED_TOKEN), "12");
     assert_eq!(it.reply_from(1, granted(12)).expect_done().unwrap().token.as_u64(), 12);
 }
 
@@ -157,7 +155,7 @@ fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
 #[test]
 fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
     let it = three(up_to(30_000));
-    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let it = it
         .reply_from(0, busy(20_000))
         .reply_from(1, granted(5))
@@ -197,6 +195,6 @@ fn a_waiter_for_the_lowest_node_retries_all_nodes_once_more_when_its_wait_is_ove
         it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(-1)).advance_to_timeout();
     }
     let it = it.expect_calls(&ALL);
-    assert_eq!([0, 1, 2].map(|node| it.arg_of(node, LAST)), ["1"; 3]);
+    assert_eq!([0, 1, 2].map(|node| it.arg_of(node, LAST_TRY)), ["1"; 3]);
     assert_eq!(refused(it).expect_done(), Err(AcquireError::Busy { remaining: None }));
 }

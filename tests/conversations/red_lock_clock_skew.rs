@@ -10,7 +10,6 @@ use crate::red_lock::{three, voters};
 
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
-const RAISED_TO: usize = 6;
 /// The nodes' time at the start, as a token.
 const NOW: u64 = SERVER_START * 1000;
 /// A token that a node accepts at the start, half a minute ahead; and one that no node accepts, an
@@ -71,7 +70,7 @@ fn the_largest_token_that_a_majority_accepts_is_stored() {
         .reply_from(1, granted(FAR_AHEAD))
         .reply_from(2, granted(AHEAD))
         .expect_calls(&[(0, RAISE)]);
-    assert_eq!(it.arg_of(0, RAISED_TO), AHEAD.to_string());
+    assert_eq!(it.arg_of(0, RAISED_TOKEN), AHEAD.to_string());
     let multi_grant = it.reply_from(0, granted(AHEAD)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (AHEAD, vec![0, 2]));
 }

@@ -60,7 +60,7 @@ fn every_called_node_is_undone_and_one_silent_node_does_not_make_the_end_unknown
 
     let it = three(up_to(30_000)).reply_from(0, granted(5)).cancel();
     let it = it.reply_from(0, Code::Done).fail_until_done(&[1, 2], FailureKind::Broken);
-    let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, ms(it.elapsed_ms())));
+    let held_at_most = Some(held_at_most(30_000 + HORIZON_MS + LEASE_MS, ms(it.elapsed_ms())));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Cancelled { held_at_most }));
 }
 

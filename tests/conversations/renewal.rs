@@ -10,11 +10,6 @@ use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 use crate::language::*;
 
 const RENEW: &str = "lock_renew";
-const NOT_AFTER: usize = 2;
-const LEASE: usize = 6;
-
-/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
-const TRUSTED: u64 = 30_000 - 302;
 
 /// S9.
 #[test]
@@ -23,7 +18,7 @@ fn a_renewal_is_due_a_third_after_the_sending() {
         renewal(true).expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
     let it = it.expect_call(RENEW).advance(50).reply(granted(TOKEN));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
-    assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED - 50));
+    assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED_MS - 50));
     // The next renewal counts from the sending of the request too.
     it.expect_timeout_in(TimeoutReason::RenewalDue, 9_950);
 }
@@ -96,7 +91,7 @@ fn a_gateway_that_takes_three_seconds_renews_in_time() {
 fn each_renewal_has_a_bound_of_its_own() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW);
     // The time of one attempt, and a second.
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + 5_000 + 1_000).to_string());
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + ATTEMPT_MS + 1_000).to_string());
 }
 
 /// S23.
@@ -112,9 +107,9 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
     let it = renewal(true).advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
-    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
+    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED_MS));
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(lease(100), now)));
-    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
+    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED_MS));
     // The machine does not renew more often either.
     it.expect_timeout_in(TimeoutReason::RenewalDue, 10_000);
 }
@@ -153,10 +148,10 @@ fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
 fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
     let machine = renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
-    assert_eq!(it.arg(LEASE), "30000");
+    assert_eq!(it.arg(RENEWED_LEASE), "30000");
     let it = it.reply(granted(TOKEN)).advance_to_timeout().expect_call(RENEW);
     // 20 s have passed, so 24 s are left.
-    assert_eq!(it.arg(LEASE), "24000");
+    assert_eq!(it.arg(RENEWED_LEASE), "24000");
     let it = it.reply(granted(TOKEN).with_ms(24_000));
     assert_eq!(it.machine().lease().remaining(it.now()), ms(24_000 - 242));
     let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, 24_000 - 242).advance_to_timeout();

@@ -9,13 +9,10 @@ use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 
-/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
-const TRUSTED: u64 = 30_000 - 302;
-
 #[test]
 fn a_lease_for_a_fixed_time_is_only_watched() {
     let it =
-        renewal(false).expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
+        renewal(false).expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
@@ -36,7 +33,7 @@ fn an_unanswered_renewal_is_retried_until_the_lease_expires() {
         it = it.advance_to_timeout();
     }
     assert!(it.calls().len() > 3, "{}", it.calls().len());
-    assert_eq!(it.elapsed_ms(), TRUSTED, "neither later nor much earlier");
+    assert_eq!(it.elapsed_ms(), TRUSTED_MS, "neither later nor much earlier");
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
@@ -74,7 +71,7 @@ fn a_release_ends_a_renewal_at_once() {
 #[test]
 fn a_stopped_renewal_sends_no_call() {
     let it = renewal(true).update(Renewal::stop_renewing);
-    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
     assert!(it.calls().is_empty());
 }

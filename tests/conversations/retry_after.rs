@@ -78,18 +78,17 @@ fn no_message_shortens_a_retry_after() {
 /// S47.
 #[test]
 fn a_retry_outside_a_wait_obeys_retry_after_for_one_attempt_s_time_at_most() {
-    let attempt = 5_000;
     let mut it = acquire(WaitPolicy::Once);
     for _ in 0..2 {
         it = it.expect_call(ACQUIRE).fail(rejected(FOREVER));
-        it = it.expect_timeout_in(TimeoutReason::BackOff, attempt).advance_to_timeout();
+        it = it.expect_timeout_in(TimeoutReason::BackOff, ATTEMPT_MS).advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE).fail(rejected(FOREVER)).expect_call(RELEASE);
     let outcome = it.reply(Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Unreachable(rejected(FOREVER))));
 
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).expect_call(RELEASE);
-    it.fail(rejected(FOREVER)).expect_timeout_in(TimeoutReason::BackOff, attempt);
+    it.fail(rejected(FOREVER)).expect_timeout_in(TimeoutReason::BackOff, ATTEMPT_MS);
 }
 
 /// S47.

@@ -11,12 +11,12 @@ use edgelatch_proto::protocol::calls::{
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
-use super::clock::{START, known_clock, ms};
+use super::clock::{SERVER_START, START, known_clock, ms};
 use super::conversation::Conversation;
 use super::reply::granted;
 
-/// A fencing token as Redis mints it.
-pub(crate) const TOKEN: u64 = 1_700_000_000_000_000;
+/// A fencing token as Redis mints it: its time in microseconds.
+pub(crate) const TOKEN: u64 = SERVER_START * 1_000;
 
 pub(crate) fn lock_name(name: &str) -> LockName {
     LockName::parse(name).unwrap()

@@ -7,6 +7,8 @@ use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Response}
 use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
 use edgelatch_proto::protocol::script::ScriptCall;
 
+use super::arguments::REQUEST_ID;
+
 /// One call that a machine has made.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -35,7 +37,7 @@ impl Call {
             RespValue::Text(value),
             RespValue::Int(ms),
             RespValue::Int(i64::try_from(server_ms).unwrap()),
-            RespValue::Text(self.arg(1).to_owned()),
+            RespValue::Text(self.arg(REQUEST_ID).to_owned()),
         ];
         let reply = Reply::read(&cells, self.script.request).expect("a reply of five elements");
         Input::Reply { call: self.id, reply: Reply { acknowledged, ..reply } }
