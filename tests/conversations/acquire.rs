@@ -49,7 +49,7 @@ fn a_single_refused_try_is_one_request_marked_as_the_last() {
 
 /// S70.
 #[test]
-fn a_holder_without_an_end_has_no_remaining_time() {
+fn a_refusal_by_a_hold_without_an_end_reports_no_remaining_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(busy(-1));
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: None }));
 }
@@ -128,7 +128,7 @@ fn a_request_before_the_clock_is_known_has_no_bound_and_is_kept_for_ten_minutes(
 }
 
 #[test]
-fn a_required_bound_is_sent() {
+fn a_request_is_resent_with_a_bound_if_redis_requires_one() {
     let spec = AcquireSpec { budget: budget(4), ..acquire_spec(up_to(30_000)) };
     let it = acquire_without_clock(spec).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), "", "no bound is known");
@@ -139,7 +139,7 @@ fn a_required_bound_is_sent() {
 }
 
 #[test]
-fn an_ended_owner_continues_under_another_and_leaves_nothing_to_undo() {
+fn a_waiter_whose_owner_has_ended_continues_under_a_new_one_and_undoes_nothing() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(Code::Gone).expect_call(ACQUIRE);
     assert_ne!(it.calls()[0].arg(OWNER), it.calls()[1].arg(OWNER));
     it.reply(granted(TOKEN)).expect_done().unwrap();
@@ -148,7 +148,7 @@ fn an_ended_owner_continues_under_another_and_leaves_nothing_to_undo() {
 }
 
 #[test]
-fn the_last_try_follows_an_owner_that_has_ended() {
+fn the_last_try_after_an_ended_owner_is_made_under_a_new_one() {
     let budgeted = AcquireSpec { budget: budget(3), ..acquire_spec(up_to(30_000)) };
     for (spec, delay) in [(acquire_spec(up_to(1_000)), 1_000), (budgeted, 0)] {
         let it = acquire_with(spec).expect_call(ACQUIRE).advance(delay).reply(Code::Gone);
@@ -172,7 +172,7 @@ fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
 
 /// S20.
 #[test]
-fn half_of_the_lease_is_enough() {
+fn a_grant_with_half_of_the_lease_left_is_accepted() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
     // The drift takes 12 ms of the lease: 500 ms are left.
     let it = acquire_with(spec).expect_call(ACQUIRE).advance(488);
@@ -192,7 +192,7 @@ fn a_waiter_whose_grant_was_too_late_retries_under_a_new_owner() {
 
 /// S20.
 #[test]
-fn a_late_try_is_undone_and_repeated_by_the_new_clock() {
+fn a_try_that_arrived_after_its_bound_is_undone_and_repeated_with_a_new_bound() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(500).reply(Code::Late);
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 500 + HORIZON_MS).to_string());

@@ -37,13 +37,13 @@ fn a_grant_after_the_cancellation_is_undone() {
 
 /// S8.
 #[test]
-fn a_cancellation_between_two_tries_bars_copies_of_the_first() {
+fn a_cancellation_between_two_tries_releases_so_that_no_copy_is_granted() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000)).cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));
 }
 
 #[test]
-fn a_cancellation_after_an_unready_redis_bars_late_copies() {
+fn a_cancellation_while_redis_is_loading_releases_so_that_no_copy_is_granted() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.refuse("LOADING Redis is loading the dataset in memory").cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));

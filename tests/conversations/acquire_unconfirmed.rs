@@ -42,7 +42,7 @@ fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
 }
 
 #[test]
-fn a_try_that_fails_after_the_wait_is_followed_by_the_last_try_in_one_attempt() {
+fn a_try_that_fails_at_the_end_of_the_wait_is_followed_by_a_last_try_of_one_attempt() {
     let timed_out = || acquire(up_to(3_000)).expect_call(ACQUIRE).advance_to_timeout();
     let broken = || {
         let it = acquire(up_to(3_000)).expect_call(ACQUIRE).advance(3_000);
@@ -84,13 +84,13 @@ fn an_acquisition_that_cannot_be_undone_is_unknown_and_reports_held_at_most() {
 }
 
 #[test]
-fn a_request_that_never_left_needs_no_undo() {
+fn a_request_that_was_never_sent_needs_no_undo() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
-fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_again() {
+fn a_hold_lost_before_its_grant_was_confirmed_is_released_and_acquired_again() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));
@@ -100,7 +100,7 @@ fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_again() {
 }
 
 #[test]
-fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
+fn a_repeated_last_try_whose_owner_has_ended_was_refused_the_first_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(Code::Gone);
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: None }));
@@ -109,7 +109,7 @@ fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
 
 /// S8.
 #[test]
-fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
+fn a_late_reply_to_an_earlier_attempt_changes_nothing() {
     let it = acquire(up_to(60_000)).expect_call(ACQUIRE);
     let first = it.newest_call().clone();
     let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(ACQUIRE);
@@ -130,7 +130,7 @@ fn a_reply_after_the_timeout_of_its_attempt_changes_nothing() {
 }
 
 #[test]
-fn a_reply_without_a_call_changes_nothing() {
+fn a_reply_to_the_call_of_another_machine_changes_nothing() {
     // A machine that was not polled has made no call: this reply belongs to another machine's call.
     let other = Conversation::new(inspect_machine());
     let reply = other.newest_call().reply(granted(42), 1);

@@ -47,7 +47,7 @@ fn a_spin_lock_keeps_its_own_back_off_regardless_of_the_holder_s_remaining_time(
 }
 
 #[test]
-fn a_spin_lock_s_wait_is_not_overrun_by_a_pause() {
+fn a_pause_of_a_spin_lock_ends_with_its_wait() {
     let it = spin_lock(SpinBackoff::Constant(ms(30_000)), 2_000).expect_call(ACQUIRE);
     let it = it.reply(busy(60_000)).expect_timeout_in(TimeoutReason::WaitOver, 2_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
@@ -57,7 +57,7 @@ fn a_spin_lock_s_wait_is_not_overrun_by_a_pause() {
 }
 
 #[test]
-fn a_spin_lock_s_pauses_are_within_their_range() {
+fn pauses_of_a_spin_lock_that_are_out_of_range_are_rejected() {
     for bad in [
         SpinBackoff::Constant(ms(0)),
         SpinBackoff::Constant(ms(60_001)),

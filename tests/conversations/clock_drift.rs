@@ -97,8 +97,7 @@ fn lasts_a_week(pace: u64) -> bool {
 /// S21.
 // Slow: three virtual weeks with a renewal every ten seconds.
 #[test]
-fn a_clock_that_is_one_per_cent_wrong_for_a_week_keeps_its_hold_and_trusts_it_no_longer_than_redis()
-{
+fn a_holder_whose_clock_is_one_per_cent_off_keeps_its_hold_and_never_trusts_it_longer_than_redis() {
     for pace in [99, 100, 101] {
         assert!(lasts_a_week(pace), "{pace}");
     }

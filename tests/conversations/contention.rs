@@ -320,7 +320,7 @@ fn a_wasted_retry_widens_the_spread_and_a_saved_one_narrows_it() {
 }
 
 #[test]
-fn without_published_grants_the_estimate_of_competitors_halves() {
+fn every_release_without_a_published_grant_halves_the_estimate_of_competitors() {
     let mut estimator = ContentionEstimator::default();
     let eight = turn(&mut estimator, 10, 9, true);
     for part in [1, 2, 4, 8] {

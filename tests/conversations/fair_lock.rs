@@ -108,7 +108,7 @@ fn a_place_whose_takeover_stays_unconfirmed_is_abandoned() {
 }
 
 #[test]
-fn a_waiter_that_was_restored_to_its_place_allows_for_more() {
+fn a_waiter_that_was_restored_to_its_place_allows_for_more_clock_skew() {
     // A restored place shows that a clock is further ahead than assumed, so the next try allows for
     // more skew. Of the arguments after request id and bound, two then differ between the tries:
     // the skew, and the number of the try, which always differs.

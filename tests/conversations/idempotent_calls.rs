@@ -37,7 +37,7 @@ fn an_idempotent_call_returns_the_script_s_result() {
 }
 
 #[test]
-fn without_the_clock_the_first_request_only_learns_it() {
+fn without_the_clock_of_redis_the_first_request_only_reads_it() {
     let it = force_release_without_clock().expect_call(FORCE_RELEASE);
     assert_eq!(it.arg(NOT_AFTER), "");
     let it = it.reply(Code::BoundRequired).expect_call(FORCE_RELEASE);
@@ -55,7 +55,7 @@ fn a_late_call_was_not_executed_and_is_resent() {
 }
 
 #[test]
-fn a_late_call_is_not_resent_for_ever() {
+fn a_late_call_is_sent_three_times_at_most() {
     let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
@@ -71,7 +71,7 @@ fn an_unanswered_call_is_cancelled_under_its_own_id_and_bound() {
 }
 
 #[test]
-fn a_cancelled_request_was_not_done() {
+fn a_call_that_redis_has_cancelled_was_not_executed() {
     let outcome = unconfirmed().reply(Code::Gone).expect_done();
     assert_eq!(outcome, Err(RequestError::NotExecuted(FailureKind::Broken)));
 }
@@ -103,7 +103,7 @@ fn a_call_without_a_bound_is_never_executed_so_nothing_is_cancelled() {
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_leaves_the_outcome_unknown() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(FORCE_RELEASE).refuse("WRONGPASS no");
     assert_eq!(it.calls()[0].script, it.calls()[1].script);
@@ -140,7 +140,7 @@ fn a_refusal_of_the_first_attempt_is_reported() {
 }
 
 #[test]
-fn a_reply_that_no_cancellation_returns_proves_nothing() {
+fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
     // Redis requires a bound only of calls without one.
     for answer in [Code::Late, Code::BoundRequired] {
         let outcome = unconfirmed().reply(answer).expect_done();
@@ -150,7 +150,7 @@ fn a_reply_that_no_cancellation_returns_proves_nothing() {
 }
 
 #[test]
-fn a_request_that_did_not_leave_is_not_cancelled() {
+fn a_request_that_was_never_sent_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));

@@ -68,7 +68,7 @@ fn a_budget_lasts_for_the_whole_wait() {
 }
 
 #[test]
-fn a_refusal_that_lasts_ends_it_and_one_that_may_pass_does_not() {
+fn a_permanent_refusal_ends_the_wait_and_a_temporary_one_does_not() {
     let refused = |it: Conversation<AwaitLatch>| match it.expect_done() {
         Err(AcquireError::Refused(refusal)) => refusal.kind(),
         other => panic!("{other:?}"),
@@ -96,7 +96,7 @@ fn a_cancelled_wait_is_done_at_once() {
 }
 
 #[test]
-fn a_wait_for_a_latch_subscribes_too() {
+fn a_waiter_for_a_latch_subscribes_and_follows_notifications() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
@@ -108,7 +108,7 @@ fn a_wait_for_a_latch_subscribes_too() {
 }
 
 #[test]
-fn a_short_wait_for_a_latch_follows_notifications_too() {
+fn a_short_wait_for_a_latch_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
         let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
@@ -119,7 +119,7 @@ fn a_short_wait_for_a_latch_follows_notifications_too() {
 
 /// S75.
 #[test]
-fn a_latch_is_queried_no_more_often_than_a_lock() {
+fn notifications_cause_a_limited_rate_of_queries() {
     let mut it = subscribed(60_000, None).expect_call(INSPECT).reply(CLOSED);
     for _ in 0..20 {
         it = it.notify().expect_call(INSPECT).reply(CLOSED);

@@ -95,7 +95,7 @@ fn a_released_part_is_acquired_under_a_new_owner() {
 }
 
 #[test]
-fn a_refused_wait_retries_under_its_owner_and_bound() {
+fn a_refused_part_is_retried_under_its_owner_and_bound() {
     let it = multi_lock(2, up_to(30_000));
     assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let owner = it.arg_of(0, OWNER).to_owned();
@@ -139,7 +139,7 @@ fn parts_kept_for_too_long_are_released_and_the_wait_continues_without_them() {
 }
 
 #[test]
-fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for() {
+fn a_kept_part_is_extended_after_a_third_of_its_lease_and_acquired_again_once_lost() {
     let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
     spec.targets.keep_time = ms(60_000);
     let mut it = multi_lock_with(spec).reply_from(0, granted(10)).reply_from(1, busy(-1));
@@ -160,7 +160,7 @@ fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for
 }
 
 #[test]
-fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
+fn a_wait_ends_with_a_last_try_of_every_missing_part() {
     let mut it = multi_lock(3, up_to(400))
         .reply_from(0, granted(10))
         .reply_from(1, busy(60_000))
@@ -188,7 +188,7 @@ fn a_cancelled_wait_releases_every_part_and_undoes_calls_in_flight() {
 }
 
 #[test]
-fn an_unconfirmed_undo_is_reported_with_its_bound() {
+fn an_unconfirmed_undo_reports_how_long_a_hold_may_exist() {
     let it = keeps_two(WaitPolicy::Once).reply_from(1, Code::Done);
     let it = it.fail_until_done(&[0], FailureKind::Broken);
     let held_at_most = held_at_most(HORIZON_MS + LEASE_MS, ms(it.elapsed_ms()));
@@ -197,7 +197,7 @@ fn an_unconfirmed_undo_is_reported_with_its_bound() {
 }
 
 #[test]
-fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
+fn only_parts_with_a_known_clock_have_a_bound() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
     let clocks = vec![None, Some(known_clock())];
     let it = Conversation::new(AcquireAll::new(spec, entropy(), clocks, START));
@@ -206,7 +206,7 @@ fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
 }
 
 #[test]
-fn a_part_that_arrives_late_or_needs_a_bound_is_retried_at_once() {
+fn a_part_whose_request_was_late_or_lacked_a_bound_is_retried_at_once() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance_and_wake(500);
     let it = it.reply_from(1, Code::Late).reply_from(1, Code::No);
     assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + HORIZON_MS).to_string());
@@ -220,7 +220,7 @@ fn a_part_that_arrives_late_or_needs_a_bound_is_retried_at_once() {
 }
 
 #[test]
-fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone_there() {
+fn a_part_refused_for_keys_in_several_slots_is_not_undone() {
     let it = multi_lock(2, up_to(30_000))
         .expect_calls(&TWO)
         .reply_from(0, granted(10))
@@ -232,7 +232,7 @@ fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone_there() {
 }
 
 #[test]
-fn a_part_whose_redis_is_not_ready_is_waited_for() {
+fn a_part_that_a_loading_redis_refused_is_retried() {
     let it = multi_lock(2, up_to(30_000)).reply_from(0, granted(10));
     let it = it.refuse_from(1, "LOADING soon").advance_to_timeout().reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);

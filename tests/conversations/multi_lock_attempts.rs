@@ -78,13 +78,13 @@ fn an_acquisition_whose_hold_was_lost_is_too_slow() {
 }
 
 #[test]
-fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
+fn a_refusal_of_an_ended_owner_reports_no_remaining_time() {
     let it = multi_lock(1, WaitPolicy::Once).reply_from(0, ScriptReply::new(Code::Gone, 1, 5_000));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: None }));
 }
 
 #[test]
-fn a_request_for_a_bound_that_was_sent_is_a_garbled_reply() {
+fn a_reply_that_requires_a_bound_that_was_sent_is_garbled() {
     let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
     // A part that has a bound from the beginning.
     let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);

@@ -57,7 +57,7 @@ fn a_machine_that_starts_again_pauses_even_if_its_parts_may_be_kept_no_longer() 
 }
 
 #[test]
-fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
+fn nothing_is_held_if_a_gateway_is_too_slow_for_the_lease() {
     let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(1_000), ..spec });
     // The second attempt at one part gets its reply after half of the other part's lease; extending

@@ -35,7 +35,7 @@ fn only_a_waiting_acquisition_is_queued() {
 }
 
 #[test]
-fn the_head_of_a_queue_polls_at_the_holder_s_expiry() {
+fn the_head_of_a_queue_backs_off_and_polls_as_often_as_the_queue_requires() {
     // Without notifications the machine retries at the pace of a held lock, but not later than the
     // queue requires.
     let mut it = multi_lock_of(vec![fair(0), plain(1)], up_to(60_000)).reply_from(1, busy(50));
@@ -81,7 +81,7 @@ fn a_long_wait_in_a_queue_continues_under_a_new_owner_in_the_same_place() {
 }
 
 #[test]
-fn in_a_queue_a_late_waiter_keeps_its_place_and_no_more_than_once() {
+fn a_late_waiter_keeps_its_place_in_the_queue_once() {
     let it = multi_lock_of(vec![fair(0)], up_to(60_000)).expect_call(ACQUIRE);
     let first = it.arg(OWNER).to_owned();
     let it = it.reply(Code::Late).expect_call(ACQUIRE);

@@ -53,7 +53,7 @@ fn a_multi_lock_that_waits_for_the_end_of_a_lease_retries_when_its_subscription_
 }
 
 #[test]
-fn several_parts_subscribe_at_the_part_that_they_wait_for() {
+fn a_multi_lock_subscribes_at_the_part_that_it_waits_for() {
     for wait in [5_000, 60_000] {
         let it = multi_lock(2, up_to(wait)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
         let it = it.reply_from(0, granted(5)).reply_from(1, busy(50_000));

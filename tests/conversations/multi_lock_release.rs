@@ -34,7 +34,7 @@ fn a_released_majority_waits_half_a_second_for_a_silent_node() {
 }
 
 #[test]
-fn a_reply_ends_that_wait_and_a_broken_connection_is_retried() {
+fn the_last_reply_ends_a_release_and_a_broken_connection_is_retried() {
     let it = release_three(2).reply_from(0, Code::Done).reply_from(1, Code::Done);
     assert_eq!(it.reply_from(2, Code::No).expect_done(), Ok(Released::Released));
     let it = release_three(2).fail_from(2, FailureKind::Broken).reply_from(0, Code::Done);
@@ -43,14 +43,14 @@ fn a_reply_ends_that_wait_and_a_broken_connection_is_retried() {
 }
 
 #[test]
-fn where_all_parts_make_the_hold_all_are_waited_for() {
+fn a_hold_of_all_parts_waits_for_every_release() {
     let it = release_three(3).reply_from(0, Code::Done).reply_from(2, Code::Done);
     assert!(it.timeout_ms() > 1_000, "the machine {it}");
     assert_eq!(it.reply_from(1, Code::Done).expect_done(), Ok(Released::Released));
 }
 
 #[test]
-fn a_majority_that_had_lost_it_waits_for_no_grace() {
+fn a_majority_that_had_lost_the_hold_waits_longer_for_a_silent_node() {
     let it = release_three(2).reply_from(0, Code::No).reply_from(1, Code::No);
     assert!(it.timeout_ms() > 1_000, "the machine {it}");
     assert_eq!(it.reply_from(2, Code::Done).expect_done(), Ok(Released::WasLost));

@@ -55,7 +55,7 @@ fn a_message_during_an_attempt_is_followed_by_another_attempt() {
 }
 
 #[test]
-fn a_short_wait_for_a_lock_follows_notifications_too() {
+fn a_short_wait_for_a_lock_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
     for wait in [500, 7_000] {
         let waiting =
@@ -71,7 +71,7 @@ fn a_short_wait_for_a_lock_follows_notifications_too() {
 
 /// S27.
 #[test]
-fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
+fn a_waiter_whose_subscription_ends_polls_with_back_off() {
     let it = subscribed(60_000).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
     let it = it.end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=2_000);
     // A second end changes nothing.
@@ -163,7 +163,7 @@ fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
 }
 
 #[test]
-fn a_scheduled_retry_outlives_the_stream_but_not_the_wait() {
+fn a_scheduled_retry_outlives_the_subscription_but_not_the_wait() {
     let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
     let turn = it.timeout_ms();
     let it = it

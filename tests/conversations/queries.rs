@@ -31,7 +31,7 @@ fn the_state_of_a_held_lock_has_its_count_token_and_remaining_time() {
 }
 
 #[test]
-fn a_free_lock_has_neither_end_nor_holder() {
+fn a_free_lock_has_neither_remaining_time_nor_holder() {
     let state = LockState::read(&state(Code::No, "77,0,0", -2)).unwrap();
     assert!(!state.is_locked && state.remaining.is_none() && !state.is_held);
 }
@@ -77,7 +77,7 @@ fn a_query_is_sent_three_times_at_most() {
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_query_is_reported_as_one() {
+fn a_refusal_after_an_unanswered_query_leaves_the_outcome_unknown() {
     let refused_after = |kind| {
         let it = inspect().fail_attempts(INSPECT, 1, kind).advance_to_timeout();
         it.expect_call(INSPECT).refuse("WRONGPASS no").expect_done()

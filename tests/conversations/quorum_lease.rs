@@ -33,7 +33,7 @@ fn a_hold_is_lost_with_the_part_that_leaves_fewer_than_the_quorum() {
 }
 
 #[test]
-fn an_unknown_part_makes_the_whole_unknown() {
+fn a_part_with_an_unconfirmed_renewal_makes_the_hold_unknown() {
     let it = keeping(&[30, 30], true, 2);
     assert_eq!(it.machine().state(), LeaseState::Held);
     let it = it.advance_to_timeout().expect_calls(&[(0, RENEW), (1, RENEW)]);
@@ -71,7 +71,7 @@ fn the_reason_of_a_loss_stays_despite_later_losses_of_parts() {
 }
 
 #[test]
-fn the_reply_of_one_part_advances_time_for_the_others_too() {
+fn a_reply_of_one_part_reveals_that_the_lease_of_another_has_ended() {
     let it = keeping(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
     assert!(it.calls().len() >= 2 && !it.is_done(), "the machine {it}");
     let it = it.advance(5_500).reply_from(0, renewed());

@@ -49,7 +49,7 @@ fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
 }
 
 #[test]
-fn half_of_an_even_number_is_no_majority() {
+fn half_of_an_even_number_of_nodes_is_no_majority() {
     let four = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE), (3, ACQUIRE)];
     let it = red_lock(4, WaitPolicy::Once).expect_calls(&four);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(5));
@@ -61,7 +61,7 @@ fn half_of_an_even_number_is_no_majority() {
 }
 
 #[test]
-fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock() {
+fn the_proposed_token_is_of_the_clock_that_is_ahead_and_empty_without_a_clock() {
     let proposal = |clocks| {
         let machine =
             AcquireQuorum::new(red_lock_spec(3, WaitPolicy::Once), entropy(), clocks, START);
@@ -81,7 +81,7 @@ fn owners_of_different_nodes_are_different() {
 }
 
 #[test]
-fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
+fn a_node_is_waited_for_a_tenth_of_the_lease_and_a_second_at_most() {
     assert_eq!(three(WaitPolicy::Once).timeout_ms(), 1_000);
     let spec = red_lock_spec(3, WaitPolicy::Once);
     let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });
@@ -110,14 +110,14 @@ fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
 }
 
 #[test]
-fn a_node_that_replies_while_others_are_raised_may_confirm() {
+fn a_node_with_the_largest_token_completes_a_majority_before_a_raise_is_confirmed() {
     let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.reply_from(2, granted(9));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);
 }
 
 #[test]
-fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
+fn a_node_that_lost_its_hold_before_the_raise_does_not_count() {
     let it = three(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
@@ -173,7 +173,7 @@ fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
 }
 
 #[test]
-fn parts_kept_for_too_long_are_released() {
+fn nodes_kept_for_too_long_are_released() {
     let mut it = three(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(-1))

@@ -25,7 +25,7 @@ fn too_young(ms: i64) -> ScriptReply {
 }
 
 #[test]
-fn where_the_lowest_node_is_silent_the_next_one_decides() {
+fn if_the_lowest_node_is_silent_the_next_one_decides() {
     let it = three(up_to(30_000))
         .fail_from(0, FailureKind::Broken)
         .reply_from(1, granted(5))
@@ -37,14 +37,14 @@ fn where_the_lowest_node_is_silent_the_next_one_decides() {
 }
 
 #[test]
-fn too_many_silent_nodes_are_no_busy_lock() {
+fn a_majority_of_silent_nodes_is_reported_as_unreachable() {
     let it = three(WaitPolicy::Once).reply_from(2, busy(900));
     let it = it.fail_until_done(&[0, 1], FailureKind::NotSent);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
-fn two_busy_nodes_outweigh_a_silent_one() {
+fn two_busy_nodes_and_a_silent_one_are_reported_as_busy() {
     let it = three(WaitPolicy::Once).reply_from(0, busy(900)).reply_from(1, busy(4_000));
     let it = it.fail_until_done(&[2], FailureKind::NotSent);
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));

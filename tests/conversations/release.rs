@@ -51,7 +51,7 @@ fn a_release_is_unknown_after_five_unanswered_attempts() {
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_leaves_the_outcome_unknown() {
     let it = release(LeaseTime::DEFAULT).fail_attempts(RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(RELEASE).refuse("WRONGPASS no");
     let outcome = it.expect_done();

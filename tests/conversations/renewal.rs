@@ -13,7 +13,7 @@ const RENEW: &str = "lock_renew";
 
 /// S9.
 #[test]
-fn a_renewal_is_due_a_third_after_the_sending() {
+fn a_renewal_is_due_a_third_of_the_lease_after_the_sending() {
     let it =
         renewal(true).expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
     let it = it.expect_call(RENEW).advance(50).reply(granted(TOKEN));
@@ -62,7 +62,7 @@ fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() 
 }
 
 #[test]
-fn a_renewal_is_never_later_than_a_third_and_sooner_by_a_quarter_of_it_at_the_most() {
+fn a_renewal_is_due_a_quarter_to_a_third_of_the_lease_after_the_sending() {
     for time in [100, 101, 3_000, 29_999, 30_000, 86_400_000].map(lease) {
         for wait in (0..20_000).step_by(37) {
             let (it, sent_at) = renewal_after(wait, time);
@@ -103,7 +103,7 @@ fn a_wall_clock_that_is_set_back_changes_nothing() {
 
 /// S10, S28.
 #[test]
-fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
+fn a_renewal_on_demand_is_adopted_and_never_shortens_the_lease() {
     let it = renewal(true).advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
@@ -117,7 +117,7 @@ fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
 /// The client takes the state of the hold from the machine after each input, so the machine's must
 /// not be older than that of the renewal beside it.
 #[test]
-fn a_renewal_beside_the_machine_renews_its_state_too() {
+fn an_adopted_renewal_on_demand_makes_the_state_renewed() {
     let it = renewal(true).advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
@@ -132,7 +132,7 @@ fn a_renewal_beside_the_machine_renews_its_state_too() {
 /// The client's record of the hold still has the earlier lease; the client exchanges the leases of
 /// record and machine before and after each input.
 #[test]
-fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
+fn a_lease_from_before_a_step_back_of_the_clock_changes_nothing_when_adopted() {
     let it = renewal(true);
     let before = it.machine().lease();
     let it = it.advance_clocks(10_000, -9_000_000).wake();

@@ -10,7 +10,7 @@ use crate::language::*;
 const RENEW: &str = "lock_renew";
 
 #[test]
-fn a_lease_for_a_fixed_time_is_only_watched() {
+fn a_lease_for_a_fixed_time_is_not_renewed() {
     let it =
         renewal(false).expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
@@ -77,7 +77,7 @@ fn a_stopped_renewal_sends_no_call() {
 }
 
 #[test]
-fn a_stopped_renewal_gives_up_its_call_and_keeps_what_is_known() {
+fn a_stopped_renewal_awaits_no_reply_and_keeps_a_known_loss() {
     let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::stop_renewing);
     let it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));

@@ -52,7 +52,7 @@ fn a_grant_counts_when_the_requested_number_of_replicas_has_it() {
 }
 
 #[test]
-fn a_grant_that_too_few_replicas_have_is_undone_and_reported_within_any_wait() {
+fn a_grant_that_too_few_replicas_have_is_undone_and_ends_any_wait() {
     for wait_policy in [WaitPolicy::Once, up_to(60_000), WaitPolicy::UntilCancelled] {
         for acknowledged in [0, 1] {
             let it = acquiring(wait_policy).reply(granted(42).acknowledged_by(acknowledged));
@@ -73,7 +73,7 @@ fn a_grant_that_could_not_be_undone_may_still_exist() {
 }
 
 #[test]
-fn a_gateway_that_refuses_to_wait_is_reported_and_nothing_is_held() {
+fn a_grant_without_a_replica_count_is_undone_and_reported_as_unsupported() {
     let it = acquiring(up_to(60_000)).reply(granted(42)).expect_call(RELEASE);
     let outcome = it.reply(Code::Done).expect_done();
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
@@ -144,7 +144,7 @@ fn red_lock_of_three() -> Conversation<AcquireQuorum> {
 }
 
 #[test]
-fn a_node_whose_grant_is_not_with_its_replicas_has_no_vote() {
+fn a_node_whose_replicas_do_not_have_its_grant_has_no_vote() {
     let first_not = || red_lock_of_three().reply_from(0, granted(5).acknowledged_by(0));
     let it = first_not().reply_from(1, granted(5).acknowledged_by(1));
     let multi_grant = it.reply_from(2, granted(5).acknowledged_by(1)).expect_done().unwrap();
@@ -157,7 +157,7 @@ fn a_node_whose_grant_is_not_with_its_replicas_has_no_vote() {
 }
 
 #[test]
-fn a_raised_token_counts_when_it_is_with_the_replicas_too() {
+fn a_raised_token_counts_only_once_its_replicas_have_it() {
     // Otherwise a failover of the raised node would restore the smaller token, and the next
     // majority might grant a token below this one.
     let raising = || {

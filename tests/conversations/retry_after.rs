@@ -48,7 +48,7 @@ fn a_wait_for_several_parts_obeys_the_retry_after_of_the_refused_one() {
 
 /// S47.
 #[test]
-fn a_wait_that_ends_first_has_its_last_try_then() {
+fn a_wait_that_ends_before_the_retry_after_has_its_last_try_at_its_end() {
     let it = acquire(up_to(3_000)).expect_call(ACQUIRE).fail(rejected(FOREVER));
     let it = it.expect_timeout_in(TimeoutReason::RetryAfter, 3_000).advance_to_timeout();
     assert!(it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().is_ok());
