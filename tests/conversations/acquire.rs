@@ -32,7 +32,8 @@ fn the_lease_counts_from_the_sending_less_the_drift() {
 #[test]
 fn a_lease_expires_by_the_clock_that_advanced_more() {
     for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {
-        let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance_clocks(monotonic, wall);
+        let it =
+            acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance_host_clocks(monotonic, wall);
         let it = it.reply(granted(42));
         let lease = it.expect_done().unwrap().lease;
         assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 9_000), "{monotonic} {wall}");

@@ -87,7 +87,7 @@ fn a_request_budget_spreads_the_tries_of_a_spin_lock_over_its_wait() {
 fn a_spin_lock_in_a_multi_lock_keeps_its_own_back_off() {
     let two = || {
         let pacing = vec![Pacing::Jittered, Pacing::Spin(SpinBackoff::CONSTANT)];
-        let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+        let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(60_000));
         spec.targets.pacing = pacing;
         multi_lock_with(spec)
     };

@@ -139,13 +139,13 @@ impl Simulation {
         self.poll(client);
     }
 
-    fn deliver(&mut self, client: usize, taken: Option<GrantNotice>) {
+    fn deliver(&mut self, client: usize, grant: Option<GrantNotice>) {
         let now = self.now();
         let Client { estimator, has_call, .. } = &mut self.clients[client];
-        let input = match taken {
-            Some(taken) => {
-                estimator.on_grant(taken, *has_call, now);
-                Input::AcquiredByOther { lease: taken.lease }
+        let input = match grant {
+            Some(grant) => {
+                estimator.on_grant(grant, *has_call, now);
+                Input::AcquiredByOther { lease: grant.lease }
             }
             None => {
                 estimator.on_release(now);
@@ -155,9 +155,9 @@ impl Simulation {
         self.handle(client, input);
     }
 
-    fn publish(&mut self, taken: Option<GrantNotice>) {
+    fn publish(&mut self, grant: Option<GrantNotice>) {
         for client in 0..self.clients.len() {
-            self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Message(taken));
+            self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Message(grant));
         }
     }
 
@@ -196,7 +196,7 @@ impl Simulation {
                     self.clients[client].has_call &= !matches!(input, Input::Reply { .. });
                     self.handle(client, input);
                 }
-                Event::Message(taken) => self.deliver(client, taken),
+                Event::Message(grant) => self.deliver(client, grant),
                 Event::Timeout => self.handle(client, Input::Timeout),
                 Event::Release => {
                     (self.holder, self.free_since) = (None, self.now_ms);
@@ -277,15 +277,15 @@ fn without_published_grants_every_waiter_retries_at_once() {
 
 #[test]
 fn a_published_grant_is_parsed() {
-    let taken = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
+    let grant = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
-    assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
+    assert_eq!(GrantNotice::read(message, WakePolicy::One), grant);
 }
 
 /// Records a release and, `took_ms` later, the grant to one of `listeners` clients. Returns the
 /// time within which this client retries after the next release. `has_call`: its own retry was in
 /// flight at that grant, and so was wasted.
-fn turn(
+fn hand_off(
     estimator: &mut ContentionEstimator,
     took_ms: u64,
     listeners: u32,
@@ -293,8 +293,8 @@ fn turn(
 ) -> Duration {
     let now = Instant::from_millis(0, 0);
     estimator.on_release(now);
-    let taken = GrantNotice { lease: None, listeners: Some(listeners) };
-    estimator.on_grant(taken, has_call, now + ms(took_ms));
+    let grant = GrantNotice { lease: None, listeners: Some(listeners) };
+    estimator.on_grant(grant, has_call, now + ms(took_ms));
     estimator.within()
 }
 
@@ -308,21 +308,21 @@ fn a_wasted_retry_widens_the_spread_and_a_saved_one_narrows_it() {
     // The estimate starts at 3/2 of the quickest hand-off. Without a retry of this client it
     // shrinks by 4/5, divided by all five clients.
     let mut spread = 1_536 - 1_536 * 4 / 5 / 5;
-    assert!(close(turn(&mut estimator, 10, 5, false), nanos(10, spread, 4)));
+    assert!(close(hand_off(&mut estimator, 10, 5, false), nanos(10, spread, 4)));
     // A wasted retry widens it by half. A slower hand-off counts for 1/8 more than the quickest.
     spread += spread / 2;
     let wanted = nanos(10, spread, 4) + nanos(10, spread, 4) / 8;
-    let within = turn(&mut estimator, 100, 5, true);
+    let within = hand_off(&mut estimator, 100, 5, true);
     assert!(close(within, wanted), "{within:?} {wanted:?}");
     // A quicker hand-off counts at once.
     spread -= spread * 4 / 5 / 5;
-    assert!(close(turn(&mut estimator, 2, 5, false), nanos(2, spread, 4)));
+    assert!(close(hand_off(&mut estimator, 2, 5, false), nanos(2, spread, 4)));
 }
 
 #[test]
 fn every_release_without_a_published_grant_halves_the_estimate_of_competitors() {
     let mut estimator = ContentionEstimator::default();
-    let eight = turn(&mut estimator, 10, 9, true);
+    let eight = hand_off(&mut estimator, 10, 9, true);
     for part in [1, 2, 4, 8] {
         estimator.on_release(Instant::from_millis(0, 0));
         let within = estimator.within();

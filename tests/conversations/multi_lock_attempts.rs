@@ -14,7 +14,7 @@ const RELEASE: &str = "lock_release";
 /// Returns the number of attempts to acquire a part whose calls all fail, and the number of
 /// attempts to release it, with this budget.
 fn spent(requests: Option<u32>) -> (usize, usize) {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let it = multi_lock_with(AcquireAllSpec { budget: requests.and_then(budget), ..spec });
     let it = it.reply_from(0, busy(4_000)).fail_until_done(&[1], FailureKind::Broken);
     let outcome = it.expect_outcome();
@@ -62,7 +62,7 @@ fn a_budget_lasts_for_the_whole_wait() {
         it.elapsed_ms()
     }
     let budget = budget(60);
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(60_000));
     let elapsed = tenth_retry(multi_lock_with(AcquireAllSpec { budget, ..spec }), 2);
     assert!((15_000..50_000).contains(&elapsed), "{elapsed} ms");
     let spec = red_lock_spec(3, up_to(60_000));
@@ -90,7 +90,7 @@ fn a_reply_that_requires_a_bound_that_was_sent_is_garbled() {
     let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), garbled);
     // A part that got a bound when Redis required it.
-    let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
+    let spec = multi_lock_spec(vec![plain_part(0)], WaitPolicy::Once);
     let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);

@@ -15,7 +15,7 @@ const RELEASE: &str = "lock_release";
 /// A hold whose second part is granted after more than half of the first part's lease. Parts may be
 /// kept for `keep_ms`.
 fn granted_in_parts_kept_for(keep_ms: u64) -> Conversation<AcquireAll> {
-    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
+    let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(30_000));
     spec.targets.keep_time = ms(keep_ms);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)])
@@ -58,7 +58,7 @@ fn a_machine_that_starts_again_pauses_even_if_its_parts_may_be_kept_no_longer() 
 
 #[test]
 fn nothing_is_held_if_a_gateway_is_too_slow_for_the_lease() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(1_000), ..spec });
     // The second attempt at one part gets its reply after half of the other part's lease; extending
     // that lease takes too long for this part.

@@ -10,7 +10,7 @@ const ACQUIRE: &str = "lock_acquire";
 /// Checks that a waiter of the part at gateway 0 retries at a random time after a message, skips
 /// that retry when another client acquires, and has its own grant published. `refused` returns the
 /// waiter after its first refusal.
-fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
+fn check_spread_retries<M: Machine>(refused: impl Fn() -> Conversation<M>) {
     let waiting = || {
         let it = refused().confirm_subscription().expect_calls(&[(0, ACQUIRE)]);
         it.advance(10).reply_from(0, busy(50_000)).expect_timeout(TimeoutReason::Silence)
@@ -30,11 +30,11 @@ fn takes_turns<M: Machine>(refused: impl Fn() -> Conversation<M>) {
 
 #[test]
 fn multi_locks_and_red_locks_spread_their_retries_and_publish_grants() {
-    takes_turns(|| {
+    check_spread_retries(|| {
         let it = multi_lock_with(multi_lock_spec(vec![lock("job")], up_to(60_000)));
         it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(50_000))
     });
-    takes_turns(|| {
+    check_spread_retries(|| {
         let it = red_lock(3, up_to(60_000));
         let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)]);
         (0..3).fold(it, |it, node| it.reply_from(node, busy(50_000)))

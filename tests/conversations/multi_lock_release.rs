@@ -10,7 +10,7 @@ use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 use crate::language::*;
 
 const RELEASE: &str = "lock_release";
-const ALL: [(usize, &str); 3] = [(0, RELEASE), (1, RELEASE), (2, RELEASE)];
+const RELEASE_ALL: [(usize, &str); 3] = [(0, RELEASE), (1, RELEASE), (2, RELEASE)];
 
 /// Releases three parts that count; `quorum` of them make the hold.
 fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
@@ -20,7 +20,7 @@ fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
 /// Releases three parts; `counts` says of each part whether it counts for the hold.
 fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
     let part = |counts| (release_machine(LeaseTime::DEFAULT), counts);
-    Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&ALL)
+    Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&RELEASE_ALL)
 }
 
 #[test]

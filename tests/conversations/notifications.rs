@@ -13,13 +13,13 @@ use crate::language::*;
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
 
-fn job(wait_ms: u64) -> AcquireSpec {
+fn job_spec(wait_ms: u64) -> AcquireSpec {
     AcquireSpec::new(lock("job"), up_to(wait_ms))
 }
 
 /// A waiter that was refused once and is not subscribed yet.
 fn refused(wait_ms: u64) -> Conversation<Acquire> {
-    acquire_with(job(wait_ms)).expect_call(ACQUIRE).reply(busy(50_000))
+    acquire_with(job_spec(wait_ms)).expect_call(ACQUIRE).reply(busy(50_000))
 }
 
 /// A waiter whose subscription was confirmed; it has retried and waits for the reply.
@@ -94,7 +94,7 @@ fn a_waiter_for_the_end_of_a_lease_polls_when_its_subscription_ends() {
 fn a_waiter_that_joins_a_subscription_makes_no_call() {
     let it = refused(60_000).expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
     it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
-    let it = acquire_with(job(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
+    let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
     let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 2_996);
     // Joining again changes nothing.
@@ -185,7 +185,7 @@ fn a_waiter_that_keeps_polling_ignores_the_grants_of_other_clients() {
 
 #[test]
 fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
-    let it = acquire_with(job(60_000)).expect_call(ACQUIRE);
+    let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE);
     assert_eq!(it.arg(GRANT_CHANNEL), "", "no waiter is known");
     let it = it.reply(busy(3_000)).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(GRANT_CHANNEL), CHANNEL);
@@ -202,7 +202,7 @@ fn a_failing_gateway_is_retried_soon_despite_the_subscription() {
 
 #[test]
 fn the_last_try_stays_at_the_end_of_the_wait() {
-    let it = acquire_with(AcquireSpec { budget: budget(3), ..job(20_000) });
+    let it = acquire_with(AcquireSpec { budget: budget(3), ..job_spec(20_000) });
     let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::LastTry);
     let it = it.confirm_subscription().notify().expect_timeout_in(TimeoutReason::LastTry, 20_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
@@ -236,7 +236,7 @@ fn a_fair_waiter_polls_as_often_as_its_queue_requires() {
 #[test]
 fn a_spin_lock_does_not_subscribe() {
     let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
-    let mut spec = job(60_000);
+    let mut spec = job_spec(60_000);
     spec.targets.pacing = pacing;
     let it = acquire_with(spec);
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_no_subscribe();

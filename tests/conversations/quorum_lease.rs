@@ -12,7 +12,7 @@ const EXPIRED: LeaseState = LeaseState::Lost(LossReason::Expired);
 const GONE: LeaseState = LeaseState::Lost(LossReason::Gone);
 
 /// A hold of parts with leases of `seconds`.
-fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumLease> {
+fn quorum_lease(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumLease> {
     let part = |seconds: &u64| renewal_machine(lease(seconds * 1_000), renews);
     Conversation::new(QuorumLease::new(seconds.iter().map(part), quorum))
 }
@@ -20,7 +20,7 @@ fn keeping(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumL
 #[test]
 fn a_hold_is_lost_with_the_part_that_leaves_fewer_than_the_quorum() {
     for (quorum, seconds) in [(3, 10), (2, 20), (1, 40)] {
-        let mut it = keeping(&[20, 40, 10], false, quorum);
+        let mut it = quorum_lease(&[20, 40, 10], false, quorum);
         for part in 0..3 - quorum {
             it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
             assert_eq!(it.machine().state(), LeaseState::Held, "{part} of {quorum}");
@@ -34,7 +34,7 @@ fn a_hold_is_lost_with_the_part_that_leaves_fewer_than_the_quorum() {
 
 #[test]
 fn a_part_with_an_unconfirmed_renewal_makes_the_hold_unknown() {
-    let it = keeping(&[30, 30], true, 2);
+    let it = quorum_lease(&[30, 30], true, 2);
     assert_eq!(it.machine().state(), LeaseState::Held);
     let it = it.advance_to_timeout().expect_calls(&[(0, RENEW), (1, RENEW)]);
     assert_eq!(it.machine().state(), LeaseState::Held);
@@ -48,7 +48,7 @@ fn a_part_with_an_unconfirmed_renewal_makes_the_hold_unknown() {
 
 #[test]
 fn a_loss_has_the_reason_of_its_parts_and_later_replies_change_nothing() {
-    let it = keeping(&[30, 30, 30], true, 2).advance_to_timeout();
+    let it = quorum_lease(&[30, 30, 30], true, 2).advance_to_timeout();
     let it = it.expect_calls(&[(0, RENEW), (1, RENEW), (2, RENEW)]).reply_from(1, Code::Lost);
     assert!(!it.is_done());
     let it = it.reply_from(2, Code::Lost);
@@ -72,7 +72,7 @@ fn the_reason_of_a_loss_stays_despite_later_losses_of_parts() {
 
 #[test]
 fn a_reply_of_one_part_reveals_that_the_lease_of_another_has_ended() {
-    let it = keeping(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
+    let it = quorum_lease(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
     assert!(it.calls().len() >= 2 && !it.is_done(), "the machine {it}");
     let it = it.advance(5_500).reply_from(0, renewed());
     assert_eq!(it.machine().state(), EXPIRED);

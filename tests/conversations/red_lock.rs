@@ -12,11 +12,11 @@ use crate::language::*;
 const ACQUIRE: &str = "lock_acquire";
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
-const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
+const ACQUIRE_ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// A redLock of three nodes; the machine has called each.
-pub(crate) fn three(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
-    red_lock(3, wait_policy).expect_calls(&ALL)
+pub(crate) fn three_nodes(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
+    red_lock(3, wait_policy).expect_calls(&ACQUIRE_ALL)
 }
 
 /// Returns the nodes that count. Each must store the token.
@@ -32,7 +32,7 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
 
 #[test]
 fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
-    let it = three(WaitPolicy::Once);
+    let it = three_nodes(WaitPolicy::Once);
     let proposal = it.arg_of(0, PROPOSED_TOKEN).to_owned();
     // A token is Redis' time in microseconds; the proposal is 1 ms ahead of the known clock.
     assert_eq!(proposal, ((SERVER_START + 1) * 1000).to_string());
@@ -75,14 +75,14 @@ fn the_proposed_token_is_of_the_clock_that_is_ahead_and_empty_without_a_clock() 
 
 #[test]
 fn owners_of_different_nodes_are_different() {
-    let it = three(WaitPolicy::Once);
+    let it = three_nodes(WaitPolicy::Once);
     assert_ne!(it.arg_of(0, OWNER), it.arg_of(1, OWNER));
     assert_ne!(it.arg_of(1, OWNER), it.arg_of(2, OWNER));
 }
 
 #[test]
 fn a_node_is_waited_for_a_tenth_of_the_lease_and_a_second_at_most() {
-    assert_eq!(three(WaitPolicy::Once).timeout_ms(), 1_000);
+    assert_eq!(three_nodes(WaitPolicy::Once).timeout_ms(), 1_000);
     let spec = red_lock_spec(3, WaitPolicy::Once);
     let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });
     assert_eq!(it.timeout_ms(), 200);
@@ -90,7 +90,7 @@ fn a_node_is_waited_for_a_tenth_of_the_lease_and_a_second_at_most() {
 
 #[test]
 fn the_largest_of_different_tokens_is_stored_before_it_is_returned() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     assert_eq!(it.arg_of(0, RAISED_TOKEN), "9");
     let multi_grant = it.reply_from(0, granted(9)).expect_done().unwrap();
@@ -99,7 +99,7 @@ fn the_largest_of_different_tokens_is_stored_before_it_is_returned() {
 
 #[test]
 fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
-    let it = three(WaitPolicy::Once)
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
@@ -111,14 +111,14 @@ fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
 
 #[test]
 fn a_node_with_the_largest_token_completes_a_majority_before_a_raise_is_confirmed() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.reply_from(2, granted(9));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);
 }
 
 #[test]
 fn a_node_that_lost_its_hold_before_the_raise_does_not_count() {
-    let it = three(WaitPolicy::Once)
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
@@ -132,7 +132,7 @@ fn a_node_that_lost_its_hold_before_the_raise_does_not_count() {
 
 #[test]
 fn a_token_in_the_reply_of_a_loss_was_not_stored() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     let it = it.reply_from(0, ScriptReply::new(Code::Lost, 9, 30_000));
     assert!(!it.is_done());
@@ -141,7 +141,7 @@ fn a_token_in_the_reply_of_a_loss_was_not_stored() {
 
 #[test]
 fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(20_000))
         .reply_from(2, busy(20_000))
@@ -154,7 +154,7 @@ fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
 
 #[test]
 fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
-    let it = three(up_to(30_000));
+    let it = three_nodes(up_to(30_000));
     assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let it = it
         .reply_from(0, busy(20_000))
@@ -174,7 +174,7 @@ fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
 
 #[test]
 fn nodes_kept_for_too_long_are_released() {
-    let mut it = three(up_to(30_000))
+    let mut it = three_nodes(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(-1))
         .reply_from(2, busy(-1));
@@ -190,11 +190,11 @@ fn nodes_kept_for_too_long_are_released() {
 #[test]
 fn a_waiter_for_the_lowest_node_retries_all_nodes_once_more_when_its_wait_is_over() {
     let refused = |it| (0..3).fold(it, |it: Conversation<_>, node| it.reply_from(node, busy(-1)));
-    let mut it = refused(three(up_to(10_000))).advance_to_timeout();
+    let mut it = refused(three_nodes(up_to(10_000))).advance_to_timeout();
     while it.elapsed_ms() < 10_000 {
         it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(-1)).advance_to_timeout();
     }
-    let it = it.expect_calls(&ALL);
+    let it = it.expect_calls(&ACQUIRE_ALL);
     assert_eq!([0, 1, 2].map(|node| it.arg_of(node, LAST_TRY)), ["1"; 3]);
     assert_eq!(refused(it).expect_done(), Err(AcquireError::Busy { remaining: None }));
 }

@@ -6,7 +6,7 @@ use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
-use crate::red_lock::{three, voters};
+use crate::red_lock::{three_nodes, voters};
 
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
@@ -30,7 +30,8 @@ fn expect_all_released(it: Conversation<AcquireQuorum>) -> Conversation<AcquireQ
 
 #[test]
 fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
     assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
@@ -38,7 +39,8 @@ fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
 
 #[test]
 fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
@@ -48,7 +50,7 @@ fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
 
 #[test]
 fn a_majority_that_rejects_a_token_ends_the_wait() {
-    let it = three(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = three_nodes(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
     let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, Code::TokenAhead);
@@ -57,7 +59,8 @@ fn a_majority_that_rejects_a_token_ends_the_wait() {
 
 #[test]
 fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
     assert!(!it.is_done() && it.count(RAISE) == 0, "{it}");
     let multi_grant = it.reply_from(2, granted(NOW)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (NOW, vec![1, 2]));
@@ -65,7 +68,7 @@ fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
 
 #[test]
 fn the_largest_token_that_a_majority_accepts_is_stored() {
-    let it = three(WaitPolicy::Once)
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(NOW))
         .reply_from(1, granted(FAR_AHEAD))
         .reply_from(2, granted(AHEAD))
@@ -78,14 +81,14 @@ fn the_largest_token_that_a_majority_accepts_is_stored() {
 /// After clocks were set back, tokens continue above the last ones.
 #[test]
 fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
     let multi_grant = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (FAR_AHEAD, vec![0, 2]));
 }
 
 #[test]
 fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(2 * FAR_AHEAD))
         .reply_from(2, granted(NOW));
@@ -96,7 +99,7 @@ fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
 /// The third node may agree with the node whose token it accepts.
 #[test]
 fn while_a_node_is_busy_the_others_wait_for_it() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(NOW))
         .reply_from(2, busy(20_000))

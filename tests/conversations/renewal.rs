@@ -14,8 +14,7 @@ const RENEW: &str = "lock_renew";
 /// S9.
 #[test]
 fn a_renewal_is_due_a_third_of_the_lease_after_the_sending() {
-    let it =
-        renewal(true).expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
+    let it = renewal().expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
     let it = it.expect_call(RENEW).advance(50).reply(granted(TOKEN));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
     assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED_MS - 50));
@@ -80,7 +79,7 @@ fn a_renewal_is_due_a_quarter_to_a_third_of_the_lease_after_the_sending() {
 
 #[test]
 fn a_gateway_that_takes_three_seconds_renews_in_time() {
-    let mut it = renewal(true);
+    let mut it = renewal();
     for _ in 0..5 {
         it = it.advance_to_timeout().expect_call(RENEW).advance(3_000).reply(granted(TOKEN));
         assert_eq!(it.machine().state(), LeaseState::Renewed);
@@ -89,7 +88,7 @@ fn a_gateway_that_takes_three_seconds_renews_in_time() {
 
 #[test]
 fn each_renewal_has_a_bound_of_its_own() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW);
+    let it = renewal().advance_to_timeout().expect_call(RENEW);
     // The time of one attempt, and a second.
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + ATTEMPT_MS + 1_000).to_string());
 }
@@ -98,13 +97,13 @@ fn each_renewal_has_a_bound_of_its_own() {
 #[test]
 fn a_wall_clock_that_is_set_back_changes_nothing() {
     // The wall clock reads zero.
-    renewal(true).advance_clocks(10_000, -9_000_000).wake().expect_call(RENEW);
+    renewal().advance_host_clocks(10_000, -9_000_000).wake().expect_call(RENEW);
 }
 
 /// S10, S28.
 #[test]
 fn a_renewal_on_demand_is_adopted_and_never_shortens_the_lease() {
-    let it = renewal(true).advance(5_000);
+    let it = renewal().advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
     assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED_MS));
@@ -118,7 +117,7 @@ fn a_renewal_on_demand_is_adopted_and_never_shortens_the_lease() {
 /// not be older than that of the renewal beside it.
 #[test]
 fn an_adopted_renewal_on_demand_makes_the_state_renewed() {
-    let it = renewal(true).advance(5_000);
+    let it = renewal().advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
@@ -133,9 +132,9 @@ fn an_adopted_renewal_on_demand_makes_the_state_renewed() {
 /// record and machine before and after each input.
 #[test]
 fn a_lease_from_before_a_step_back_of_the_clock_changes_nothing_when_adopted() {
-    let it = renewal(true);
+    let it = renewal();
     let before = it.machine().lease();
-    let it = it.advance_clocks(10_000, -9_000_000).wake();
+    let it = it.advance_host_clocks(10_000, -9_000_000).wake();
     let it = it.expect_call(RENEW).reply(granted(TOKEN));
     let renewed = it.machine().lease();
     let it = it.update(|renewal| renewal.adopt(before));

@@ -94,7 +94,7 @@ fn a_retry_outside_a_wait_obeys_retry_after_for_one_attempt_s_time_at_most() {
 /// S47.
 #[test]
 fn a_renewal_is_retried_after_half_of_the_remaining_time() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).fail(rejected(5));
+    let it = renewal().advance_to_timeout().expect_call(RENEW).fail(rejected(5));
     let mut it = it.expect_timeout_in(TimeoutReason::RenewalDue, 5_000).advance_to_timeout();
     let mut renewals = 0;
     while it.machine().state() != LeaseState::Lost(LossReason::Expired) {

@@ -88,8 +88,9 @@ pub(crate) fn renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
     Renewal::new(target(), grant, renews, attempt, entropy(), Some(known_clock()))
 }
 
-pub(crate) fn renewal(renews: bool) -> Conversation<Renewal> {
-    Conversation::new(renewal_machine(LeaseTime::DEFAULT, renews))
+/// The renewals of a hold with the default lease.
+pub(crate) fn renewal() -> Conversation<Renewal> {
+    Conversation::new(renewal_machine(LeaseTime::DEFAULT, true))
 }
 
 /// A renewal on demand, at the start, to this lease.
@@ -122,17 +123,17 @@ pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<Awa
     Conversation::new(AwaitLatch::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
 }
 
-/// The member of a multi-lock at this gateway, without a queue.
-pub(crate) fn plain(gateway: usize) -> Target {
-    lock(MEMBERS[gateway])
+/// The part of a multi-lock at this gateway, without a queue.
+pub(crate) fn plain_part(gateway: usize) -> Target {
+    lock(PART_NAMES[gateway])
 }
 
-/// The member of a multi-lock at this gateway, with a queue.
-pub(crate) fn fair(gateway: usize) -> Target {
-    fair_lock(MEMBERS[gateway])
+/// The part of a multi-lock at this gateway, with a queue.
+pub(crate) fn fair_part(gateway: usize) -> Target {
+    fair_lock(PART_NAMES[gateway])
 }
 
-const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
+const PART_NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 pub(crate) fn multi_lock_spec(parts: Vec<Target>, wait_policy: WaitPolicy) -> AcquireAllSpec {
     AcquireAllSpec::new(parts, wait_policy)
@@ -148,9 +149,9 @@ pub(crate) fn multi_lock_with(spec: AcquireAllSpec) -> Conversation<AcquireAll> 
     Conversation::new(multi_lock_machine(spec))
 }
 
-/// A multi-lock of `count` plain members.
+/// A multi-lock of `count` parts without a queue.
 pub(crate) fn multi_lock(count: usize, wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), wait_policy))
+    multi_lock_with(multi_lock_spec((0..count).map(plain_part).collect(), wait_policy))
 }
 
 pub(crate) fn red_lock_spec(nodes: usize, wait_policy: WaitPolicy) -> AcquireQuorumSpec {
