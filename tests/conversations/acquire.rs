@@ -16,7 +16,7 @@ const RELEASE: &str = "lock_release";
 #[test]
 fn one_request_acquires_a_free_lock() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance(20).reply(granted(TOKEN));
-    assert_eq!(it.expect_done().unwrap().token.to_string(), TOKEN.to_string());
+    assert_eq!(it.expect_done().unwrap().token.as_u64(), TOKEN);
     assert_eq!(it.calls().len(), 1);
 }
 
@@ -31,10 +31,11 @@ fn the_lease_counts_from_the_sending_less_the_drift() {
 /// S22, S23.
 #[test]
 fn a_lease_expires_by_the_clock_that_advanced_more() {
+    // By how many milliseconds each clock advanced.
     for (monotonic, wall) in [(2_000, 9_000), (9_000, 2_000), (9_000, 0), (0, 9_000)] {
         let it =
             acquire(WaitPolicy::Once).expect_call(ACQUIRE).advance_host_clocks(monotonic, wall);
-        let it = it.reply(granted(42));
+        let it = it.reply(granted(TOKEN));
         let lease = it.expect_done().unwrap().lease;
         assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 9_000), "{monotonic} {wall}");
     }
@@ -108,7 +109,7 @@ fn a_long_wait_continues_under_a_new_owner_before_its_bound() {
         it = it.expect_call(ACQUIRE).reply(busy(-1)).advance_to_timeout();
     }
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE);
-    assert!(it.arg(OWNER).ends_with(":2"));
+    assert!(it.arg(OWNER).ends_with(":2"), "the second owner of the machine");
     assert_ne!(it.arg(NOT_AFTER), it.calls()[0].arg(NOT_AFTER));
 }
 
@@ -134,7 +135,6 @@ fn a_request_is_resent_with_a_bound_if_redis_requires_one() {
     let it = acquire_without_clock(spec).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), "", "no bound is known");
     let it = it.reply(Code::BoundRequired).expect_call(ACQUIRE);
-    // 90 s after the end of the wait.
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 30_000 + HORIZON_MS).to_string());
     it.reply(granted(TOKEN)).expect_done().unwrap();
 }
@@ -151,8 +151,9 @@ fn a_waiter_whose_owner_has_ended_continues_under_a_new_one_and_undoes_nothing()
 #[test]
 fn the_last_try_after_an_ended_owner_is_made_under_a_new_one() {
     let budgeted = AcquireSpec { budget: budget(3), ..acquire_spec(up_to(30_000)) };
-    for (spec, delay) in [(acquire_spec(up_to(1_000)), 1_000), (budgeted, 0)] {
-        let it = acquire_with(spec).expect_call(ACQUIRE).advance(delay).reply(Code::Gone);
+    // Only the last try is left when the wait is over, or when the budget is nearly spent.
+    for (spec, passed_ms) in [(acquire_spec(up_to(1_000)), 1_000), (budgeted, 0)] {
+        let it = acquire_with(spec).expect_call(ACQUIRE).advance(passed_ms).reply(Code::Gone);
         let it = it.expect_call(ACQUIRE);
         assert_ne!(it.calls()[0].arg(OWNER), it.calls()[1].arg(OWNER));
         assert_eq!((it.calls()[0].arg(LAST_TRY), it.arg(LAST_TRY)), ("0", "1"));

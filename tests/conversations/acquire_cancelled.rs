@@ -1,4 +1,4 @@
-//! Cancelling an acquisition at each of its moments.
+//! Cancelling an acquisition at each of its stages.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
 use edgelatch_proto::machine::{Input, Machine as _};

@@ -10,7 +10,8 @@ use test_support::random::cases;
 
 use crate::language::*;
 
-/// Runs a wait. `replies` select the replies to its acquire calls, in turn; releases are confirmed.
+/// Runs a wait with a budget of `requests`. `replies` select the replies to its acquire calls, in
+/// turn; each release is confirmed.
 fn run_wait(
     requests: u32,
     wait_ms: u64,
@@ -26,9 +27,9 @@ fn run_wait(
             _ if call.name() == "lock_release" => reply(Code::No.into()),
             0 | 1 => reply(busy(86_000)),
             2 => reply(ScriptReply::new(Code::Lost, 1, 0)),
+            3 => Some(call.fail(FailureKind::Broken)),
             // For holds that may have no lease, Redis requires a bound.
             4 => reply(Code::BoundRequired.into()),
-            3 => Some(call.fail(FailureKind::Broken)),
             5 => reply(Code::Late.into()),
             _ => reply(Code::Gone.into()),
         }
@@ -68,7 +69,7 @@ fn respond_to(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Opt
 
 /// Returns the calls of a wait with these replies, with or without a needless wake-up before every
 /// poll.
-fn calls(replies: &Replies, needless_wakeups: bool) -> Vec<ScriptCall> {
+fn calls_of_wait(replies: &Replies, needless_wakeups: bool) -> Vec<ScriptCall> {
     let (lease, budget) = (lease(2_000), budget(40));
     let machine = acquire_machine(AcquireSpec { lease, budget, ..acquire_spec(up_to(20_000)) });
     let mut replies = replies.iter().cycle();
@@ -82,7 +83,7 @@ fn calls(replies: &Replies, needless_wakeups: bool) -> Vec<ScriptCall> {
     run.calls.into_iter().map(|call| call.script).collect()
 }
 
-/// Returns one of several codes, with which a script may reply.
+/// Returns one of the codes with which a script may reply.
 fn code(number: u8) -> Code {
     [Code::Lost, Code::Gone, Code::Late, Code::No, Code::Done][usize::from(number) % 5]
 }
@@ -98,15 +99,16 @@ proptest! {
         knows_clock: bool,
         replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
-        let made = run_wait(requests, wait, knows_clock.then(known_clock), &replies).calls.len();
-        prop_assert!(made <= requests as usize, "{} of {}", made, requests);
+        let calls = run_wait(requests, wait, knows_clock.then(known_clock), &replies).calls.len();
+        prop_assert!(calls <= requests as usize, "{} of {}", calls, requests);
     }
 
     #[test]
     fn an_early_or_repeated_timeout_changes_nothing(
         replies in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
     ) {
-        prop_assert_eq!(calls(&replies, false), calls(&replies, true));
+        let (undisturbed, woken) = (calls_of_wait(&replies, false), calls_of_wait(&replies, true));
+        prop_assert_eq!(undisturbed, woken);
     }
 
     /// Each input follows a single poll, so the machine need not have been polled until it waits.

@@ -43,7 +43,7 @@ fn a_refusal_of_keys_in_several_slots_is_undone_only_after_an_earlier_attempt() 
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
-/// A full object refuses every new owner, and writes no tombstone.
+/// The refusal of a full object writes no tombstone, so a copy could still be granted.
 #[test]
 fn an_acquisition_that_a_full_object_refuses_is_undone() {
     for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
@@ -82,6 +82,7 @@ fn an_acquisition_with_a_token_out_of_range_is_undone_and_reported_as_refused() 
 
 #[test]
 fn a_grant_with_an_invalid_token_is_rejected() {
+    // The last one is 2^53: a token is an integer that JavaScript represents exactly.
     for value in ["0", "x", "", "9007199254740992"] {
         let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
         let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));

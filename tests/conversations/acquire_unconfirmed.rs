@@ -20,7 +20,11 @@ fn an_attempt_without_a_reply_is_repeated_for_the_same_owner() {
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_eq!(first.script.keys(), second.script.keys());
     assert_eq!(first.script.args()[1..], second.script.args()[1..]);
-    assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 5), "from the answered attempt");
+    assert_eq!(
+        lease.remaining(it.now()),
+        ms(TRUSTED_MS - 5),
+        "counted from the attempt with the reply"
+    );
 }
 
 /// A gateway may return the reply to the first attempt for the second; that must not lengthen the
@@ -96,7 +100,7 @@ fn a_hold_lost_before_its_grant_was_confirmed_is_released_and_acquired_again() {
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE).reply(granted(TOKEN));
     it.expect_done().unwrap();
-    assert!(it.arg(OWNER).ends_with(":2"));
+    assert!(it.arg(OWNER).ends_with(":2"), "the second owner of the machine");
 }
 
 #[test]
@@ -131,9 +135,9 @@ fn a_reply_after_the_timeout_of_its_attempt_changes_nothing() {
 
 #[test]
 fn a_reply_to_the_call_of_another_machine_changes_nothing() {
-    // A machine that was not polled has made no call: this reply belongs to another machine's call.
+    // The machine has not been polled, so it has made no call.
     let other = Conversation::new(inspect_machine());
-    let reply = other.newest_call().reply(granted(42), 1);
+    let reply = other.newest_call().reply(granted(TOKEN), SERVER_START);
     let mut machine = acquire_machine(acquire_spec(WaitPolicy::Once));
     machine.handle(reply, START);
     Conversation::new(machine).expect_call(ACQUIRE).expect_timeout(TimeoutReason::ReplyDue);

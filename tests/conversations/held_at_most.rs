@@ -15,30 +15,30 @@ use crate::language::*;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 
-/// The bound that a cancelled wait reports when its release is not confirmed, and how long the
-/// attempts at that took.
-fn cancelled(it: Conversation<Acquire>, release: &str) -> (Duration, Duration) {
+/// Cancels a wait whose release is not confirmed. Returns the `held_at_most` that it reports, and
+/// how long the attempts to release took.
+fn cancel_unconfirmed(it: Conversation<Acquire>, release: &str) -> (Duration, Duration) {
     let begun = it.elapsed_ms();
     let it = it.cancel().fail_attempts(release, 3, FailureKind::Broken);
     match it.expect_done() {
         Err(AcquireError::Cancelled { held_at_most: Some(bound) }) => {
             (bound, ms(it.elapsed_ms() - begun))
         }
-        other => panic!("{other:?}"),
+        other => panic!("not unconfirmed: {other:?}"),
     }
 }
 
 #[test]
 fn held_at_most_of_an_endless_wait_counts_from_the_end_of_its_round() {
     let it = acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE);
-    let (bound, passed) = cancelled(it, RELEASE);
+    let (bound, passed) = cancel_unconfirmed(it, RELEASE);
     assert_eq!(bound, held_at_most(ROUND_MS + HORIZON_MS + LEASE_MS, passed));
 }
 
 #[test]
 fn held_at_most_without_a_bound_counts_ten_minutes_from_now() {
     let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
-    let (bound, _) = cancelled(it, RELEASE);
+    let (bound, _) = cancel_unconfirmed(it, RELEASE);
     assert_eq!(bound, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
 }
 
@@ -51,7 +51,7 @@ fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
     for (kind, target) in targets {
         let it = acquire_with(AcquireSpec::new(target, up_to(30_000)));
         let it = it.expect_call(&format!("{kind}_acquire"));
-        let (bound, passed) = cancelled(it, &format!("{kind}_release"));
+        let (bound, passed) = cancel_unconfirmed(it, &format!("{kind}_release"));
         assert_eq!(bound, held_at_most(30_000 + HORIZON_MS + LEASE_MS + 2 * 3_000, passed));
     }
 }
@@ -60,7 +60,7 @@ fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
 fn held_at_most_uses_the_latest_known_clock() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).advance(2_000).reply(busy(-1));
     let pause = ms(it.timeout_ms());
-    let (bound, passed) = cancelled(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
+    let (bound, passed) = cancel_unconfirmed(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
     assert_eq!(bound, held_at_most(30_000 + HORIZON_MS + LEASE_MS - 2_000, pause + passed));
 }
 
@@ -72,26 +72,29 @@ fn held_at_most_covers_an_owner_with_an_unconfirmed_takeover() {
     let it = it.reply(queued(1, 3_333).with_ms(-1)).advance(ROUND_MS).advance_to_timeout();
     let it = it.expect_call("fair_acquire");
     assert!(it.arg(NOT_AFTER).parse::<u64>().is_ok(), "it has a bound");
-    let (bound, _) = cancelled(it, "fair_release");
+    let (bound, _) = cancel_unconfirmed(it, "fair_release");
     assert_eq!(bound, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
 }
 
 #[test]
 fn held_at_most_of_a_release_covers_the_renewals() {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    // An hour later: the bound of the acquisition is over, and that of the renewal is 6 s away.
-    let (hour, now) = (3_600_000, START + ms(3_600_000));
-    let clock = Some(ServerClock::new(SERVER_START + hour, now));
+    // An hour after the acquisition, its bound has passed. The bound of a renewal is one attempt and
+    // a second away.
+    let hour_ms = 3_600_000;
+    let now = START + ms(hour_ms);
+    let clock = Some(ServerClock::new(SERVER_START + hour_ms, now));
     let renew = Renew::new(&target(), &grant, lease(60_000), attempt, entropy(), clock, now);
     let release = Release::new(&target(), &grant, renew.outstanding(), attempt, clock);
-    let it = Conversation::new_after(release, hour);
+    let it = Conversation::new_after(release, hour_ms);
     let it = it.fail_attempts(RELEASE, 5, FailureKind::Broken);
-    let held_at_most = held_at_most(ATTEMPT_MS + 1_000 + 60_000, ms(it.elapsed_ms() - hour));
+    let held_at_most = held_at_most(ATTEMPT_MS + 1_000 + 60_000, ms(it.elapsed_ms() - hour_ms));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.expect_done(), Err(unknown));
 }
 
-/// The bound that a release reports when no call has a reply, and the time since the start.
+/// Runs a release without any reply. Returns the `held_at_most` that it reports, and the time since
+/// the start.
 fn release_without_replies(mut it: Conversation<Release>) -> (Duration, Duration) {
     while !it.is_done() {
         it = it.advance_to_timeout();

@@ -41,7 +41,7 @@ fn free_parts_are_acquired_by_one_concurrent_request_each() {
         .unwrap();
     assert_eq!((tokens(&multi_grant), multi_grant.token.as_u64()), (vec![10, 11, 12], 10));
     let owners: BTreeSet<_> = multi_grant.parts.iter().map(|part| part.grant.owner).collect();
-    assert_eq!(owners.len(), 3, "a Redis behind two gateways must not count twice");
+    assert_eq!(owners.len(), 3, "a Redis behind two gateways must not count as two parts");
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_kept_part_is_extended_after_a_third_of_its_lease_and_acquired_again_once_lo
         it = it.advance_to_timeout().reply_from(1, busy(-1));
         assert!(it.elapsed_ms() >= 10_000 || it.calls().len() == before + 1);
     }
-    // A third of its lease has passed: the machine renews the first part with the same request,
-    // and it is lost.
+    // A third of its lease has passed: the machine extends the first part by an acquisition for the
+    // same owner, and the reply says that the part is lost.
     let it = it.reply_from(0, Code::Lost);
     let it = it.reply_from(0, Code::No).reply_from(1, Code::No);
     let before = it.calls().len();
