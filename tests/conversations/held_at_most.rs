@@ -79,8 +79,8 @@ fn held_at_most_covers_an_owner_with_an_unconfirmed_takeover() {
 #[test]
 fn held_at_most_of_a_release_covers_the_renewals() {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    // An hour after the acquisition, its bound has passed. The bound of a renewal is one attempt and
-    // a second away.
+    // An hour later the bound of the acquisition has passed. The bound of the renewal is one attempt
+    // and a second away.
     let hour_ms = 3_600_000;
     let now = START + ms(hour_ms);
     let clock = Some(ServerClock::new(SERVER_START + hour_ms, now));

@@ -47,6 +47,7 @@ fn a_final_release_of_a_part_is_sent_three_times_at_most() {
 fn an_undo_during_a_wait_is_sent_at_most_twice() {
     let it = multi_lock(2, up_to(60_000)).reply_from(0, busy(-1)).reply_from(1, granted(11));
     let it = it.fail_from(1, FailureKind::Broken).advance_to_timeout().advance_and_wake(600);
+    // After the second failure even a long time brings no third attempt.
     let it = it.fail_from(1, FailureKind::Broken).advance_and_wake(3_000);
     assert_eq!(it.scripts(), [ACQUIRE, ACQUIRE, RELEASE, ACQUIRE, RELEASE]);
 }

@@ -23,7 +23,8 @@ fn granted_in_parts_kept_for(keep_ms: u64) -> Conversation<AcquireAll> {
         .reply_from(1, busy(3_000));
     let pause = it.timeout_ms();
     // The drift takes 22 ms of each lease, so half of the lease is left 978 ms after its sending.
-    // At this grant the first part's lease is older than that, and the second part's is not.
+    // When the second part is granted, the first part's request is older than that by half of the
+    // pause, and its own request is younger by as much.
     it.advance_to_timeout()
         .expect_calls(&[(1, ACQUIRE)])
         .advance(978 - pause / 2)

@@ -10,18 +10,18 @@ use test_support::random::cases;
 use crate::language::*;
 use crate::properties::{check_end, check_needless_wakeups, event, wait_policy};
 
-/// Returns how many calls the machine makes. `replies` select the replies to them, in turn.
+/// Returns how many calls the machine makes until its end. `replies` select the replies to them, in
+/// turn.
 fn count_calls<M>(machine: M, replies: &[u8]) -> usize
 where
     M: Machine<Outcome = Result<MultiGrant, AcquireError>>,
 {
     let mut replies = replies.iter().cycle();
     let run = run(machine, |call, _| {
-        let reply_kind = replies.next().unwrap();
-        let reply = |code, ms| {
-            Some(call.reply(ScriptReply::new(code, reply_kind % 3 + 1, ms), SERVER_START))
-        };
-        match (call.name(), reply_kind % 8) {
+        let number = replies.next().unwrap();
+        let reply =
+            |code, ms| Some(call.reply(ScriptReply::new(code, number % 3 + 1, ms), SERVER_START));
+        match (call.name(), number % 8) {
             ("lock_release" | "lock_raise", 0 | 1) | (_, 7) => Some(call.fail(FailureKind::Broken)),
             ("lock_release", _) | (_, 4) => reply(Code::No, 86_000),
             (_, 5) => reply(Code::Late, 0),
@@ -42,16 +42,16 @@ proptest! {
         wait in 1_u64..120_000,
         replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
-        let (budget, max) = (budget(requests), requests as usize);
+        let (budget, requests) = (budget(requests), requests as usize);
         let spec = multi_lock_spec((0..parts).map(plain_part).collect(), up_to(wait));
-        let made = count_calls(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &replies);
+        let calls = count_calls(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &replies);
         // Six calls are reserved for each part, and eight for each node, whatever the budget is.
-        prop_assert!(made <= max.max(6 * parts), "{made} of {requests}");
+        prop_assert!(calls <= requests.max(6 * parts), "{calls} of {requests}");
 
         let nodes = if parts < 3 { 3 } else { 5 };
         let spec = red_lock_spec(nodes, up_to(wait));
-        let made = count_calls(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &replies);
-        prop_assert!(made <= max.max(8 * nodes), "{made} of {requests}");
+        let calls = count_calls(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &replies);
+        prop_assert!(calls <= requests.max(8 * nodes), "{calls} of {requests}");
     }
 
     #[test]

@@ -10,6 +10,8 @@ use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 use crate::language::*;
 
 const RELEASE: &str = "lock_release";
+/// How long a released majority waits for the other nodes, in milliseconds.
+const GRACE_MS: u64 = 500;
 const RELEASE_ALL: [(usize, &str); 3] = [(0, RELEASE), (1, RELEASE), (2, RELEASE)];
 
 /// Releases three parts that count; `quorum` of them make the hold.
@@ -17,7 +19,7 @@ fn release_three(quorum: usize) -> Conversation<ReleaseAll> {
     release_parts([true; 3], quorum)
 }
 
-/// Releases three parts; `counts` says of each part whether it counts for the hold.
+/// Releases three parts; `counts` says whether each counts for the hold.
 fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
     let part = |counts| (release_machine(LeaseTime::DEFAULT), counts);
     Conversation::new(ReleaseAll::new(counts.map(part), quorum)).expect_calls(&RELEASE_ALL)
@@ -26,7 +28,7 @@ fn release_parts(counts: [bool; 3], quorum: usize) -> Conversation<ReleaseAll> {
 #[test]
 fn a_released_majority_waits_half_a_second_for_a_silent_node() {
     let it = release_three(2).reply_from(0, Code::Done).reply_from(2, Code::Done);
-    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 500).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, GRACE_MS).advance_to_timeout();
     assert_eq!(it.expect_done(), Ok(Released::Released));
     // Later inputs change nothing, and cause no call.
     let it = it.advance_and_wake(60_000).wake();
@@ -45,14 +47,14 @@ fn the_last_reply_ends_a_release_and_a_broken_connection_is_retried() {
 #[test]
 fn a_hold_of_all_parts_waits_for_every_release() {
     let it = release_three(3).reply_from(0, Code::Done).reply_from(2, Code::Done);
-    assert!(it.timeout_ms() > 1_000, "the machine {it}");
+    assert!(it.timeout_ms() > 2 * GRACE_MS, "the machine {it}");
     assert_eq!(it.reply_from(1, Code::Done).expect_done(), Ok(Released::Released));
 }
 
 #[test]
 fn a_majority_that_had_lost_the_hold_waits_longer_for_a_silent_node() {
     let it = release_three(2).reply_from(0, Code::No).reply_from(1, Code::No);
-    assert!(it.timeout_ms() > 1_000, "the machine {it}");
+    assert!(it.timeout_ms() > 2 * GRACE_MS, "the machine {it}");
     assert_eq!(it.reply_from(2, Code::Done).expect_done(), Ok(Released::WasLost));
 }
 

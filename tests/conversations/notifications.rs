@@ -96,7 +96,8 @@ fn a_waiter_that_joins_a_subscription_makes_no_call() {
     it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
     let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
-    let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 2_996);
+    // The refusal reported 3,000 ms, 5 ms ago; Redis counts in whole milliseconds.
+    let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 3_001 - 5);
     // Joining again changes nothing.
     let it = it.join_subscription().expect_timeout(TimeoutReason::HolderExpires);
     it.notify().expect_call(ACQUIRE);
@@ -107,9 +108,9 @@ fn a_woken_waiter_retries_at_a_random_time() {
     for ms in [1, 20, 500] {
         let it =
             waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Notification, ..=ms);
-        let turn = it.timeout_ms();
+        let pause = it.timeout_ms();
         // A second message does not change the time of the retry.
-        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, turn);
+        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, pause);
         it.advance_to_timeout().expect_call(ACQUIRE);
     }
     // A waiter without competitors retries at once.
@@ -165,10 +166,10 @@ fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
 #[test]
 fn a_scheduled_retry_outlives_the_subscription_but_not_the_wait() {
     let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
-    let turn = it.timeout_ms();
+    let pause = it.timeout_ms();
     let it = it
         .end_subscription()
-        .expect_timeout_in(TimeoutReason::Notification, turn)
+        .expect_timeout_in(TimeoutReason::Notification, pause)
         .advance_to_timeout();
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::BackOff);
     let it =
@@ -213,23 +214,23 @@ fn the_last_try_stays_at_the_end_of_the_wait() {
 fn a_multi_lock_subscribes_to_the_refused_part() {
     let member = |name: &str| Member { name: lock_name(name), fenced: false };
     let several = LockCalls::of_several(member("{t}a"), vec![member("{t}b")], Publish::Plain);
-    let taken = |place: u8| ScriptReply::new(Code::No, place, 9_000);
+    let refused_lock = |number: u8| ScriptReply::new(Code::No, number, 9_000);
     let it = acquire_with(AcquireSpec::new(Target::Lock(several), up_to(60_000)));
-    let it = it.expect_call(ACQUIRE).reply(taken(2));
+    let it = it.expect_call(ACQUIRE).reply(refused_lock(2));
     let it = it.expect_subscribe(0, "redisson_lock__channel:{t}b");
-    let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(taken(1));
+    let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(refused_lock(1));
     it.expect_subscribe(0, "redisson_lock__channel:{t}a");
 }
 
 #[test]
 fn a_fair_waiter_polls_as_often_as_its_queue_requires() {
-    // The reply has only the place and the time: the third number is optional.
-    let queued = || ScriptReply::new(Code::No, "0,3000", 50_000);
+    // The head of the queue must retry within 3 s. The third number of the reply is optional.
+    let head = || ScriptReply::new(Code::No, "0,3000", 50_000);
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
-    let it = it.expect_call("fair_acquire").reply(queued());
-    // The first in the queue retries soon.
+    let it = it.expect_call("fair_acquire").reply(head());
+    // Without a subscription the head backs off as a waiter without a queue does.
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
-    let it = it.confirm_subscription().expect_call("fair_acquire").reply(queued());
+    let it = it.confirm_subscription().expect_call("fair_acquire").reply(head());
     it.expect_timeout_within(TimeoutReason::Silence, 2_400..=3_000);
 }
 

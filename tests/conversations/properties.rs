@@ -56,6 +56,7 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Applies an event. A response is left out while there is no call.
 fn apply<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
     let is_response = matches!(event, Event::Reply(..) | Event::Fail(_) | Event::Refuse(_));
     if is_response && it.calls().is_empty() {
@@ -128,7 +129,7 @@ where
     M::Outcome: Debug + PartialEq,
 {
     let apply = |it, event: &Event| wake_while_due(apply(it, event));
-    let quiet = events.iter().fold(Conversation::new(machine.clone()), apply);
+    let undisturbed = events.iter().fold(Conversation::new(machine.clone()), apply);
     let mut woken = Conversation::new(machine);
     for (event, times) in events.iter().zip(extra) {
         for _ in 0..*times {
@@ -136,12 +137,12 @@ where
         }
         woken = apply(woken, event);
     }
-    prop_assert_eq!(quiet.scripts(), woken.scripts());
-    for (one, other) in quiet.calls().iter().zip(woken.calls()) {
+    prop_assert_eq!(undisturbed.scripts(), woken.scripts());
+    for (one, other) in undisturbed.calls().iter().zip(woken.calls()) {
         prop_assert_eq!(&one.script, &other.script);
     }
-    prop_assert_eq!(quiet.outcome(), woken.outcome());
-    prop_assert_eq!(quiet.timeout_reason(), woken.timeout_reason());
+    prop_assert_eq!(undisturbed.outcome(), woken.outcome());
+    prop_assert_eq!(undisturbed.timeout_reason(), woken.timeout_reason());
     Ok(())
 }
 
@@ -162,12 +163,13 @@ proptest! {
     fn every_machine_ends_for_any_sequence_of_inputs(
         events in prop::collection::vec(event(), 0..40),
         wait_policy in wait_policy(),
-        flag in any::<bool>(),
+        renews: bool,
+        knows_clock: bool,
     ) {
         check_end(budgeted_acquire(wait_policy), &events, 200)?;
-        check_end(renewal_machine(LeaseTime::DEFAULT, flag), &events, 2_000)?;
+        check_end(renewal_machine(LeaseTime::DEFAULT, renews), &events, 2_000)?;
         check_end(release_machine(LeaseTime::DEFAULT), &events, 20)?;
-        check_end(force_release_machine(flag), &events, 40)?;
+        check_end(force_release_machine(knows_clock), &events, 40)?;
         check_end(inspect_machine(), &events, 20)?;
         check_end(renew_machine(LeaseTime::DEFAULT), &events, 20)?;
     }
@@ -177,12 +179,13 @@ proptest! {
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
         wait_policy in wait_policy(),
-        flag in any::<bool>(),
+        renews: bool,
+        knows_clock: bool,
     ) {
         check_needless_wakeups(budgeted_acquire(wait_policy), &events, &extra)?;
-        check_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, flag), &events, &extra)?;
+        check_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, renews), &events, &extra)?;
         check_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
-        check_needless_wakeups(force_release_machine(flag), &events, &extra)?;
+        check_needless_wakeups(force_release_machine(knows_clock), &events, &extra)?;
         check_needless_wakeups(inspect_machine(), &events, &extra)?;
         check_needless_wakeups(renew_machine(LeaseTime::DEFAULT), &events, &extra)?;
     }

@@ -19,6 +19,7 @@ fn state(code: Code, value: &str, ms: i64) -> Reply {
 
 #[test]
 fn the_state_of_a_held_lock_has_its_count_token_and_remaining_time() {
+    // The value: the last token, the hold count, and 1 if the owner of the query holds the lock.
     let state = LockState::read(&state(Code::Done, "77,2,1", 500));
     let held = LockState {
         is_locked: true,
@@ -46,8 +47,9 @@ fn a_state_without_three_numbers_is_rejected() {
 
 #[test]
 fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
-    // The values of both scripts: last token, leases or held permits, whether these are held,
-    // available permits, and permits of these leases or in all.
+    // The value for permits: last token, held permits, 1 if the queried permits are held, available
+    // permits, and permits in all. For a semaphore the second number is that of the leases, and the
+    // last that of their permits.
     for held in [1, 0] {
         let reply = state(Code::Done, &format!("9,2,{held},3,5"), 700);
         let (available, acquired, total, are_held) = (3, 2, 5, held == 1);

@@ -24,7 +24,7 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
     let voters = multi_grant.parts.iter().enumerate().filter(|(_, part)| part.counts);
     voters
         .map(|(node, part)| {
-            assert_eq!(part.grant.token, multi_grant.token, "of a node that counts");
+            assert_eq!(part.grant.token, multi_grant.token, "stored by node {node}");
             node
         })
         .collect()
@@ -184,7 +184,7 @@ fn nodes_kept_for_too_long_are_released() {
     }
     let it = it.reply_from(0, Code::Done);
     let before = it.calls().len();
-    assert_eq!(it.advance_to_timeout().calls().len() - before, 3, "all again");
+    assert_eq!(it.advance_to_timeout().calls().len() - before, 3, "a retry of all nodes");
 }
 
 #[test]

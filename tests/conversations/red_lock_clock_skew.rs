@@ -17,6 +17,7 @@ const NOW: u64 = SERVER_START * 1000;
 const AHEAD: u64 = NOW + 30_000_000;
 const FAR_AHEAD: u64 = NOW + 3_600_000_000;
 
+/// Checks that the nodes accept no common token.
 fn assert_cannot_agree(outcome: Result<MultiGrant, AcquireError>) {
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(refusal.kind(), RefusalKind::TokenRange);

@@ -34,7 +34,7 @@ fn an_unanswered_renewal_is_retried_until_the_lease_expires() {
         it = it.advance_to_timeout();
     }
     assert!(it.calls().len() > 3, "{}", it.calls().len());
-    assert_eq!(it.elapsed_ms(), TRUSTED_MS, "neither later nor much earlier");
+    assert_eq!(it.elapsed_ms(), TRUSTED_MS, "when the holder stops relying on the lease");
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 

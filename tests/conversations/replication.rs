@@ -19,21 +19,19 @@ fn replicas(number: u8) -> Option<Replicas> {
 }
 
 /// An acquisition that two replicas must acknowledge.
-fn spec(wait_policy: WaitPolicy) -> AcquireSpec {
+fn replicated_spec(wait_policy: WaitPolicy) -> AcquireSpec {
     AcquireSpec { replicas: replicas(2), ..acquire_spec(wait_policy) }
 }
 
 fn acquiring(wait_policy: WaitPolicy) -> Conversation<Acquire> {
-    acquire_with(spec(wait_policy)).expect_call(ACQUIRE)
+    acquire_with(replicated_spec(wait_policy)).expect_call(ACQUIRE)
 }
 
 /// Returns, for each call, how many replicas Redis waits for, and for how many milliseconds at
 /// most.
 fn replica_waits<M: Machine>(it: &Conversation<M>) -> Vec<Option<(u8, u128)>> {
-    let replica_waits = it.calls().iter().map(|call| call.script.replicas());
-    replica_waits
-        .map(|wait| wait.map(|(replicas, within)| (replicas.get(), within.as_millis())))
-        .collect()
+    let waits = it.calls().iter().map(|call| call.script.replicas());
+    waits.map(|wait| wait.map(|(replicas, within)| (replicas.get(), within.as_millis()))).collect()
 }
 
 /// Returns which parts count.
@@ -104,13 +102,13 @@ fn a_grant_whose_reply_was_lost_counts_by_the_replicas_of_its_repetition() {
 
 #[test]
 fn redis_waits_for_half_of_an_attempt_at_the_most() {
-    // A second at the most; and an attempt takes no longer than a third of the lease.
-    for (attempt, lease_ms, within) in
+    // It waits no longer than a second, and an attempt takes no longer than a third of the lease.
+    for (attempt_ms, lease_ms, within_ms) in
         [(60_000, 30_000, 1_000), (700, 30_000, 350), (5_000, 300, 50)]
     {
-        let (attempt, lease) = (AttemptTime::new(ms(attempt)).unwrap(), lease(lease_ms));
-        let it = acquire_with(AcquireSpec { attempt, lease, ..spec(WaitPolicy::Once) });
-        assert_eq!(replica_waits(&it.expect_call(ACQUIRE)), [Some((2, within))]);
+        let (attempt, lease) = (AttemptTime::new(ms(attempt_ms)).unwrap(), lease(lease_ms));
+        let it = acquire_with(AcquireSpec { attempt, lease, ..replicated_spec(WaitPolicy::Once) });
+        assert_eq!(replica_waits(&it.expect_call(ACQUIRE)), [Some((2, within_ms))]);
     }
 }
 
@@ -137,7 +135,7 @@ fn each_of_several_parts_needs_its_replicas() {
     }
 }
 
-/// A redLock with one replica to acknowledge each node's grant.
+/// A redLock with one replica to acknowledge the grant of each node.
 fn replicated_red_lock() -> Conversation<AcquireQuorum> {
     let spec = red_lock_spec(3, WaitPolicy::Once);
     red_lock_with(AcquireQuorumSpec { replicas: replicas(1), ..spec }).expect_calls(&ACQUIRE_ALL)

@@ -13,13 +13,13 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const RENEW: &str = "lock_renew";
 
-/// The failure of a call that a gateway rejects, with this `Retry-After`.
+/// The failure of a call that a gateway rejects for a `Retry-After` of `seconds`.
 fn rejected(seconds: u64) -> FailureKind {
     let retry_after = Some(Duration::from_secs(seconds));
     FailureKind::Gateway { status: 429, retry_after }
 }
 
-/// The longest `Retry-After`.
+/// The longest `Retry-After`, in seconds.
 const FOREVER: u64 = u64::MAX;
 
 /// S47.
@@ -101,7 +101,7 @@ fn a_renewal_is_retried_after_half_of_the_remaining_time() {
         let left = it.machine().lease().remaining(it.now());
         it = it.expect_call(RENEW).fail(rejected(FOREVER));
         renewals += 1;
-        // At the end of the lease, the usual pause is the minimum.
+        // Near the end of the lease the usual pause of up to 2 s is longer than half of the rest.
         assert!(ms(it.timeout_ms()) <= (left / 2).max(ms(2_000)), "{left:?}");
         it = it.advance_to_timeout();
     }

@@ -33,7 +33,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     let older = newest.as_u64() - 1;
     let it = acquiring().reply(granted(older)).expect_call(RELEASE).reply(Code::Done);
     assert_eq!(it.expect_done(), Err(AcquireError::TokenRegressed { newest: newest.as_u64() }));
-    // The release is not confirmed.
+    // If the release is not confirmed, the hold may still exist.
     let it = acquiring().reply(granted(older));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");

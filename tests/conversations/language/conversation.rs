@@ -13,7 +13,7 @@
 //! ```
 //!
 //! After each input the conversation polls the machine until it waits or is done, as the client's
-//! driver does. Expectations are in `expectations.rs`.
+//! driver does. Expectations are in `expectations.rs`. The tests call a conversation `it`.
 
 use std::time::Duration;
 

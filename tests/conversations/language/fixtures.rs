@@ -49,6 +49,7 @@ pub(crate) fn up_to(wait_ms: u64) -> WaitPolicy {
     WaitPolicy::UpTo(WaitTime::new(ms(wait_ms)).unwrap())
 }
 
+/// A budget for the parameters of an acquisition.
 pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
     Some(RequestBudget::new(requests).unwrap())
 }
@@ -116,7 +117,7 @@ pub(crate) fn inspect_machine() -> Query {
     Query::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
 }
 
-/// The wait for a latch, with at most this number of queries.
+/// The wait for a count-down latch, with at most this number of queries.
 pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<AwaitLatch> {
     let calls = CountDownLatchCalls::new(lock_name("job"), Publish::Plain);
     let (budget, attempt) = (queries.and_then(budget), AttemptTime::DEFAULT);

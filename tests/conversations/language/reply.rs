@@ -100,7 +100,7 @@ impl From<Code> for ScriptReply {
     }
 }
 
-/// The reply that grants an acquisition with this token.
+/// The reply that grants an acquisition with this token and the default lease.
 pub(crate) fn granted(token: u64) -> ScriptReply {
     ScriptReply::new(Code::Done, token, 30_000)
 }
@@ -118,7 +118,8 @@ pub(crate) fn busy(remaining_ms: i64) -> ScriptReply {
 }
 
 /// The reply of a fair lock to a queued waiter: its place, 0 for the head of the queue, and the
-/// time within which it must retry. The holder has 20 s left.
+/// time within which it must retry. The waiter did not have to be restored to its place (the last
+/// 0), and the holder has 20 s left.
 pub(crate) fn queued(place: u32, retry_within_ms: u64) -> ScriptReply {
     ScriptReply::new(Code::No, format!("{place},{retry_within_ms},0"), 20_000)
 }
