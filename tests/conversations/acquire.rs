@@ -166,8 +166,7 @@ fn the_last_try_after_an_ended_owner_is_made_under_a_new_one() {
 #[test]
 fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
-    // The drift takes 12 ms of the lease: 499 ms are left.
-    let it = acquire_with(spec).expect_call(ACQUIRE).advance(489);
+    let it = acquire_with(spec).expect_call(ACQUIRE).advance(trusted_ms(1_000) - 499);
     let it = it.reply(granted(TOKEN).with_ms(1_000)).expect_call(RELEASE);
     assert_eq!(it.reply(Code::Done).expect_done(), Err(AcquireError::TooSlow));
 }
@@ -176,8 +175,7 @@ fn a_grant_with_less_than_half_of_the_lease_left_is_given_back() {
 #[test]
 fn a_grant_with_half_of_the_lease_left_is_accepted() {
     let spec = AcquireSpec { lease: lease(1_000), ..acquire_spec(WaitPolicy::Once) };
-    // The drift takes 12 ms of the lease: 500 ms are left.
-    let it = acquire_with(spec).expect_call(ACQUIRE).advance(488);
+    let it = acquire_with(spec).expect_call(ACQUIRE).advance(trusted_ms(1_000) - 500);
     it.reply(granted(TOKEN).with_ms(1_000)).expect_done().unwrap();
 }
 

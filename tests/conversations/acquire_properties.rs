@@ -2,7 +2,7 @@
 //! needless wake-ups change nothing.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
-use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Grant, Input, Machine, Output};
 use edgelatch_proto::protocol::reply::{Code, ServerClock};
 use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn run_wait(
     replies: &[u8],
 ) -> Run<Result<Grant, AcquireError>> {
     let spec = AcquireSpec { budget: budget(requests), ..acquire_spec(up_to(wait_ms)) };
-    let machine = Acquire::new(spec, Entropy::new([7; 32]), clock, START);
+    let machine = Acquire::new(spec, entropy(), clock, START);
     let mut replies = replies.iter().cycle();
     run(machine, |call, clocks| {
         let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
@@ -39,6 +39,7 @@ fn run_wait(
 #[test]
 fn a_small_budget_lasts_for_the_whole_wait() {
     for requests in [3, 4, 10, 40] {
+        // 0 selects a refusal for each reply.
         let run = run_wait(requests, 30_000, Some(known_clock()), &[0]);
         assert!(run.calls.len() <= requests as usize, "{} of {requests}", run.calls.len());
         assert_eq!(run.elapsed_ms, 30_000, "{requests}");
@@ -95,11 +96,11 @@ proptest! {
     #[test]
     fn no_wait_spends_more_than_its_budget(
         requests in 3_u32..60,
-        wait in 1_u64..120_000,
+        wait_ms in 1_u64..120_000,
         knows_clock: bool,
         replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
-        let calls = run_wait(requests, wait, knows_clock.then(known_clock), &replies).calls.len();
+        let calls = run_wait(requests, wait_ms, knows_clock.then(known_clock), &replies).calls.len();
         prop_assert!(calls <= requests as usize, "{} of {}", calls, requests);
     }
 

@@ -20,11 +20,7 @@ fn an_attempt_without_a_reply_is_repeated_for_the_same_owner() {
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_eq!(first.script.keys(), second.script.keys());
     assert_eq!(first.script.args()[1..], second.script.args()[1..]);
-    assert_eq!(
-        lease.remaining(it.now()),
-        ms(TRUSTED_MS - 5),
-        "counted from the attempt with the reply"
-    );
+    assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 5), "from the attempt with the reply");
 }
 
 /// A gateway may return the reply to the first attempt for the second; that must not lengthen the

@@ -44,6 +44,7 @@ enum GrantMessage {
 
 struct Client {
     machine: Acquire,
+    /// Whether a call of the client is in flight.
     has_call: bool,
     estimator: ContentionEstimator,
     /// The key of its pending timeout in `events`: a client has one timer, as a driver has.
@@ -55,6 +56,7 @@ struct Simulation {
     clients: Vec<Client>,
     /// The client and its event, by time and then by the order in which events were scheduled.
     events: BTreeMap<(u64, u64), (usize, Event)>,
+    /// The number of events that were scheduled.
     scheduled: u64,
     /// The client that holds the lock; [`OTHER_PROGRAM`] at first.
     holder: Option<usize>,
@@ -182,6 +184,7 @@ impl Simulation {
                 }
             }
         }
+        // The value is the token, or the number of the refused lock.
         let (code, value) = if is_free { (Code::Done, "7") } else { (Code::No, "1") };
         let ms = i64::try_from(LEASE_MS).unwrap();
         let reply = Reply { code, value: value.into(), ms, server_ms: 1, acknowledged: None };

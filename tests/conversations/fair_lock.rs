@@ -94,7 +94,7 @@ fn a_late_try_keeps_its_place_under_a_new_owner() {
 }
 
 #[test]
-fn a_place_whose_takeover_stays_unconfirmed_is_abandoned() {
+fn a_place_whose_takeover_stays_unconfirmed_is_released() {
     let mut it = queued_wait();
     let first = latch(&it);
     let mut second = None;

@@ -24,7 +24,7 @@ fn cancel_unconfirmed(it: Conversation<Acquire>, release: &str) -> (Duration, Du
         Err(AcquireError::Cancelled { held_at_most: Some(bound) }) => {
             (bound, ms(it.elapsed_ms() - begun))
         }
-        other => panic!("not unconfirmed: {other:?}"),
+        other => panic!("no `held_at_most`: {other:?}"),
     }
 }
 
@@ -52,6 +52,7 @@ fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
         let it = acquire_with(AcquireSpec::new(target, up_to(30_000)));
         let it = it.expect_call(&format!("{kind}_acquire"));
         let (bound, passed) = cancel_unconfirmed(it, &format!("{kind}_release"));
+        // Such clocks may be wrong by the skew in either direction.
         assert_eq!(bound, held_at_most(30_000 + HORIZON_MS + LEASE_MS + 2 * 3_000, passed));
     }
 }
@@ -79,8 +80,8 @@ fn held_at_most_covers_an_owner_with_an_unconfirmed_takeover() {
 #[test]
 fn held_at_most_of_a_release_covers_the_renewals() {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    // An hour later the bound of the acquisition has passed. The bound of the renewal is one attempt
-    // and a second away.
+    // An hour later the bound of the acquisition has passed. The bound of the renewal is one
+    // attempt and a second away.
     let hour_ms = 3_600_000;
     let now = START + ms(hour_ms);
     let clock = Some(ServerClock::new(SERVER_START + hour_ms, now));

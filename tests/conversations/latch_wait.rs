@@ -108,8 +108,8 @@ fn a_waiter_for_a_latch_subscribes_and_follows_notifications() {
 #[test]
 fn a_short_wait_for_a_latch_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
-    for wait in [500, 7_000] {
-        let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
+    for wait_ms in [500, 7_000] {
+        let it = subscribed(wait_ms, None).expect_call(INSPECT).reply(CLOSED);
         let it = it.expect_timeout(TimeoutReason::WaitOver).notify().expect_call(INSPECT);
         assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
     }

@@ -62,6 +62,7 @@ fn a_budget_lasts_for_the_whole_wait() {
         }
         it.elapsed_ms()
     }
+    // The budget slows the retries down: without one the tenth comes within 12 s.
     let budget = budget(60);
     let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(60_000));
     let elapsed_ms = tenth_retry_ms(multi_lock_with(AcquireAllSpec { budget, ..spec }), 2);

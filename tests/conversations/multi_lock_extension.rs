@@ -22,12 +22,13 @@ fn granted_in_parts_kept_for(keep_ms: u64) -> Conversation<AcquireAll> {
         .reply_from(0, granted(10))
         .reply_from(1, busy(3_000));
     let pause = it.timeout_ms();
-    // The drift takes 22 ms of each lease, so half of the lease is left 978 ms after its sending.
-    // When the second part is granted, the first part's request is older than that by half of the
-    // pause, and its own request is younger by as much.
+    // Half of a lease is left until this time after its sending. When the second part is granted,
+    // the first part's request is older than that by half of the pause, and its own request is
+    // younger by as much.
+    let half_left_ms = trusted_ms(2_000) - 1_000;
     it.advance_to_timeout()
         .expect_calls(&[(1, ACQUIRE)])
-        .advance(978 - pause / 2)
+        .advance(half_left_ms - pause / 2)
         .reply_from(1, granted(11))
         .expect_calls(&[(0, ACQUIRE)])
 }

@@ -39,17 +39,17 @@ proptest! {
     fn all_parts_together_spend_no_more_than_the_budget(
         parts in 1_usize..=4,
         requests in 3_u32..80,
-        wait in 1_u64..120_000,
+        wait_ms in 1_u64..120_000,
         replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
         let (budget, requests) = (budget(requests), requests as usize);
-        let spec = multi_lock_spec((0..parts).map(plain_part).collect(), up_to(wait));
+        let spec = multi_lock_spec((0..parts).map(plain_part).collect(), up_to(wait_ms));
         let calls = count_calls(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &replies);
         // Six calls are reserved for each part, and eight for each node, whatever the budget is.
         prop_assert!(calls <= requests.max(6 * parts), "{calls} of {requests}");
 
         let nodes = if parts < 3 { 3 } else { 5 };
-        let spec = red_lock_spec(nodes, up_to(wait));
+        let spec = red_lock_spec(nodes, up_to(wait_ms));
         let calls = count_calls(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &replies);
         prop_assert!(calls <= requests.max(8 * nodes), "{calls} of {requests}");
     }

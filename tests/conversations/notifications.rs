@@ -1,5 +1,6 @@
 //! How the waiter of one lock uses its subscription and the messages.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use edgelatch_proto::error::FailureKind;
@@ -12,6 +13,8 @@ use crate::language::*;
 
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
+/// How long a waiter trusts a silent subscription, in milliseconds.
+const SILENCE_MS: RangeInclusive<u64> = 7_500..=10_000;
 
 fn job_spec(wait_ms: u64) -> AcquireSpec {
     AcquireSpec::new(lock("job"), up_to(wait_ms))
@@ -39,7 +42,7 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     // The waiter may have missed messages before the confirmation.
     let it = it.confirm_subscription().expect_call(ACQUIRE).reply(busy(50_000));
-    let it = it.expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
+    let it = it.expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
     let it = it.notify().expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
@@ -51,15 +54,15 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
 fn a_message_during_an_attempt_is_followed_by_another_attempt() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
-    it.expect_timeout_within(TimeoutReason::Silence, 7_500..);
+    it.expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
 }
 
 #[test]
 fn a_short_wait_for_a_lock_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
-    for wait in [500, 7_000] {
+    for wait_ms in [500, 7_000] {
         let waiting =
-            || subscribed(wait).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
+            || subscribed(wait_ms).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
         let it = waiting().notify().expect_call(ACQUIRE).reply(granted(5));
         assert!(it.expect_done().is_ok());
         waiting().notify_within(5).expect_timeout_within(TimeoutReason::Notification, ..=5);
@@ -93,7 +96,7 @@ fn a_waiter_for_the_end_of_a_lease_polls_when_its_subscription_ends() {
 #[test]
 fn a_waiter_that_joins_a_subscription_makes_no_call() {
     let it = refused(60_000).expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
-    it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
+    it.join_subscription().expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
     let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
     // The refusal reported 3,000 ms, 5 ms ago; Redis counts in whole milliseconds.

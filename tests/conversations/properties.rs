@@ -16,6 +16,7 @@ use crate::language::*;
 /// An event of a machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
+    /// A code, a value and milliseconds.
     Reply(Code, u64, i64),
     Fail(FailureKind),
     Refuse(&'static str),

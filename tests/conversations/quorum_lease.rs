@@ -76,6 +76,7 @@ fn the_reason_of_a_loss_stays_despite_later_losses_of_parts() {
 fn a_reply_of_one_part_reveals_that_the_lease_of_another_has_ended() {
     let it = quorum_lease(&[30, 15], true, 2).advance_and_wake(5_000).advance_and_wake(5_000);
     assert!(it.calls().len() >= 2 && !it.is_done(), "the machine {it}");
+    // 15.5 s have passed, and the second part was not renewed.
     let it = it.advance(5_500).reply_from(0, renewed());
     assert_eq!(it.machine().state(), EXPIRED);
 }

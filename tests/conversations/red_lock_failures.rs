@@ -11,7 +11,7 @@ use crate::red_lock::{three_nodes, voters};
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
-/// A refusal that lasts.
+/// A permanent refusal.
 const UNAUTHORIZED: &str = "WRONGPASS no";
 
 fn five_nodes(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {

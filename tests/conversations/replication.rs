@@ -101,7 +101,7 @@ fn a_grant_whose_reply_was_lost_counts_by_the_replicas_of_its_repetition() {
 }
 
 #[test]
-fn redis_waits_for_half_of_an_attempt_at_the_most() {
+fn redis_waits_for_replicas_for_half_of_an_attempt_at_most() {
     // It waits no longer than a second, and an attempt takes no longer than a third of the lease.
     for (attempt_ms, lease_ms, within_ms) in
         [(60_000, 30_000, 1_000), (700, 30_000, 350), (5_000, 300, 50)]

@@ -17,9 +17,14 @@ const START_WALL: u64 = 9_000_000;
 /// The default lease, in milliseconds.
 pub(crate) const LEASE_MS: u64 = 30_000;
 
-/// How long a holder relies on the default lease after its request was sent, in milliseconds: the
-/// allowance for drift is 1 % and 2 ms.
-pub(crate) const TRUSTED_MS: u64 = LEASE_MS - 300 - 2;
+/// How long a holder relies on the default lease after its request was sent, in milliseconds.
+pub(crate) const TRUSTED_MS: u64 = trusted_ms(LEASE_MS);
+
+/// How long a holder relies on a lease after its request was sent: the allowance for drift is 1 %
+/// and 2 ms.
+pub(crate) const fn trusted_ms(lease_ms: u64) -> u64 {
+    lease_ms - lease_ms / 100 - 2
+}
 
 /// The default time of an attempt, in milliseconds.
 pub(crate) const ATTEMPT_MS: u64 = 5_000;
@@ -27,7 +32,8 @@ pub(crate) const ATTEMPT_MS: u64 = 5_000;
 /// How long after the end of its wait a request may still be executed, in milliseconds.
 pub(crate) const HORIZON_MS: u64 = 90_000;
 
-/// How long Redis remembers a request without a bound, in milliseconds.
+/// How long Redis remembers a request without a bound, and so may execute a copy of it, in
+/// milliseconds.
 pub(crate) const UNBOUNDED_MS: u64 = 600_000;
 
 /// How long a wait uses one owner, in milliseconds: a round.
