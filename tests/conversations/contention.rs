@@ -214,6 +214,7 @@ impl Simulation {
     }
 }
 
+/// An endless wait whose random times differ from those of the other clients.
 fn acquire(number: u16) -> Acquire {
     let mut entropy = [0; 32];
     entropy.as_chunks_mut().0.fill(number.to_le_bytes());
@@ -234,8 +235,8 @@ fn measure(clients: u16, hold_ms: u64, grant_message: GrantMessage) -> (f64, f64
     (requests, free as f64 / count as f64)
 }
 
-/// Measures small and large numbers of clients, and short and long holds.
-fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
+/// Checks the mean cost of a hand-off among few and many clients, with short and long holds.
+fn expect_cost_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
     for clients in [2, 10, 30, 100] {
         for hold_ms in [20, 1_000] {
             let (requests, ms) = measure(clients, hold_ms, grant_message);
@@ -250,12 +251,12 @@ fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
 /// S78.
 #[test]
 fn a_hand_off_among_many_waiters_costs_few_requests_and_little_time() {
-    expect_at_most(3.5, 12.0, GrantMessage::Lock);
+    expect_cost_at_most(3.5, 12.0, GrantMessage::Lock);
 }
 
 #[test]
 fn a_hand_off_of_permits_costs_few_requests_and_little_time() {
-    expect_at_most(60.0, 12.0, GrantMessage::Permits);
+    expect_cost_at_most(60.0, 12.0, GrantMessage::Permits);
 }
 
 /// S78.
