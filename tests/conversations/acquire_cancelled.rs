@@ -1,4 +1,4 @@
-//! Cancelling an acquisition at each of its moments.
+//! Cancelling an acquisition at each of its stages.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
 use edgelatch_proto::machine::{Input, Machine as _};
@@ -37,13 +37,13 @@ fn a_grant_after_the_cancellation_is_undone() {
 
 /// S8.
 #[test]
-fn a_cancellation_between_two_tries_bars_copies_of_the_first() {
+fn a_cancellation_between_two_tries_releases_so_that_no_copy_is_granted() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000)).cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));
 }
 
 #[test]
-fn a_cancellation_after_an_unready_redis_bars_late_copies() {
+fn a_cancellation_while_redis_is_loading_releases_so_that_no_copy_is_granted() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.refuse("LOADING Redis is loading the dataset in memory").cancel();
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), Err(CANCELLED));
@@ -63,7 +63,7 @@ fn a_cancellation_during_an_undo_does_not_restart_it() {
 fn an_unconfirmed_undo_reports_how_long_a_hold_may_exist() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).cancel();
     let it = it.fail_attempts(RELEASE, 3, FailureKind::TimedOut);
-    let held_at_most = Some(held_at_most(30_000 + 90_000 + 30_000, ms(it.elapsed_ms())));
+    let held_at_most = Some(held_at_most(30_000 + HORIZON_MS + LEASE_MS, ms(it.elapsed_ms())));
     assert_eq!(it.expect_done(), Err(AcquireError::Cancelled { held_at_most }));
 }
 

@@ -2,7 +2,7 @@
 //! needless wake-ups change nothing.
 
 use edgelatch_proto::error::{AcquireError, FailureKind};
-use edgelatch_proto::machine::{Acquire, AcquireSpec, Entropy, Grant, Input, Machine, Output};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Grant, Input, Machine, Output};
 use edgelatch_proto::protocol::reply::{Code, ServerClock};
 use edgelatch_proto::protocol::script::ScriptCall;
 use proptest::prelude::*;
@@ -10,25 +10,26 @@ use test_support::random::cases;
 
 use crate::language::*;
 
-/// Runs a wait. `answers` select the replies to its acquire calls, in turn; releases are confirmed.
-fn spend(
+/// Runs a wait with a budget of `requests`. `replies` select the replies to its acquire calls, in
+/// turn; each release is confirmed.
+fn run_wait(
     requests: u32,
     wait_ms: u64,
     clock: Option<ServerClock>,
-    answers: &[u8],
+    replies: &[u8],
 ) -> Run<Result<Grant, AcquireError>> {
     let spec = AcquireSpec { budget: budget(requests), ..acquire_spec(up_to(wait_ms)) };
-    let machine = Acquire::new(spec, Entropy::new([7; 32]), clock, START);
-    let mut answers = answers.iter().cycle();
+    let machine = Acquire::new(spec, entropy(), clock, START);
+    let mut replies = replies.iter().cycle();
     run(machine, |call, clocks| {
         let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
-        match answers.next().unwrap() % 7 {
+        match replies.next().unwrap() % 7 {
             _ if call.name() == "lock_release" => reply(Code::No.into()),
             0 | 1 => reply(busy(86_000)),
             2 => reply(ScriptReply::new(Code::Lost, 1, 0)),
+            3 => Some(call.fail(FailureKind::Broken)),
             // For holds that may have no lease, Redis requires a bound.
             4 => reply(Code::BoundRequired.into()),
-            3 => Some(call.fail(FailureKind::Broken)),
             5 => reply(Code::Late.into()),
             _ => reply(Code::Gone.into()),
         }
@@ -38,7 +39,8 @@ fn spend(
 #[test]
 fn a_small_budget_lasts_for_the_whole_wait() {
     for requests in [3, 4, 10, 40] {
-        let run = spend(requests, 30_000, Some(known_clock()), &[0]);
+        // 0 selects a refusal for each reply.
+        let run = run_wait(requests, 30_000, Some(known_clock()), &[0]);
         assert!(run.calls.len() <= requests as usize, "{} of {requests}", run.calls.len());
         assert_eq!(run.elapsed_ms, 30_000, "{requests}");
         assert!(matches!(run.outcome, Err(AcquireError::Busy { .. })), "{:?}", run.outcome);
@@ -46,10 +48,10 @@ fn a_small_budget_lasts_for_the_whole_wait() {
 }
 
 /// For each call, in turn: the kind of its reply, and its delay in milliseconds.
-type Answers = Vec<(u8, u16)>;
+type Replies = Vec<(u8, u16)>;
 
 /// Returns the input about a call after its delay; `None` if the reply is lost.
-fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<Input> {
+fn respond_to(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<Input> {
     let delay = u64::from(delay);
     clocks.advance(delay % 300);
     let reply = |reply: ScriptReply| Some(call.reply(reply, clocks.server_ms()));
@@ -68,11 +70,12 @@ fn answer(call: &Call, (kind, delay): (u8, u16), clocks: &mut Clocks) -> Option<
 
 /// Returns the calls of a wait with these replies, with or without a needless wake-up before every
 /// poll.
-fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
+fn calls_of_wait(replies: &Replies, needless_wakeups: bool) -> Vec<ScriptCall> {
     let (lease, budget) = (lease(2_000), budget(40));
     let machine = acquire_machine(AcquireSpec { lease, budget, ..acquire_spec(up_to(20_000)) });
-    let mut answers = answers.iter().cycle();
-    let respond = |call: &Call, clocks: &mut Clocks| answer(call, *answers.next().unwrap(), clocks);
+    let mut replies = replies.iter().cycle();
+    let respond =
+        |call: &Call, clocks: &mut Clocks| respond_to(call, *replies.next().unwrap(), clocks);
     let run = if needless_wakeups {
         run_with_needless_wakeups(machine, respond)
     } else {
@@ -81,7 +84,7 @@ fn calls(answers: &Answers, needless_wakeups: bool) -> Vec<ScriptCall> {
     run.calls.into_iter().map(|call| call.script).collect()
 }
 
-/// Returns one of several codes, with which a script may reply.
+/// Returns one of the codes with which a script may reply.
 fn code(number: u8) -> Code {
     [Code::Lost, Code::Gone, Code::Late, Code::No, Code::Done][usize::from(number) % 5]
 }
@@ -93,19 +96,20 @@ proptest! {
     #[test]
     fn no_wait_spends_more_than_its_budget(
         requests in 3_u32..60,
-        wait in 1_u64..120_000,
+        wait_ms in 1_u64..120_000,
         knows_clock: bool,
-        answers in proptest::collection::vec(any::<u8>(), 1..30),
+        replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
-        let made = spend(requests, wait, knows_clock.then(known_clock), &answers).calls.len();
-        prop_assert!(made <= requests as usize, "{} of {}", made, requests);
+        let calls = run_wait(requests, wait_ms, knows_clock.then(known_clock), &replies).calls.len();
+        prop_assert!(calls <= requests as usize, "{} of {}", calls, requests);
     }
 
     #[test]
     fn an_early_or_repeated_timeout_changes_nothing(
-        answers in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
+        replies in proptest::collection::vec(any::<(u8, u16)>(), 1..20),
     ) {
-        prop_assert_eq!(calls(&answers, false), calls(&answers, true));
+        let (undisturbed, woken) = (calls_of_wait(&replies, false), calls_of_wait(&replies, true));
+        prop_assert_eq!(undisturbed, woken);
     }
 
     /// Each input follows a single poll, so the machine need not have been polled until it waits.

@@ -29,7 +29,7 @@ fn a_script_that_may_have_stopped_half_way_is_undone() {
 }
 
 #[test]
-fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone() {
+fn a_refusal_of_keys_in_several_slots_is_undone_only_after_an_earlier_attempt() {
     let error = "CROSSSLOT Keys in request don't hash to the same slot";
     for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
         let outcome = acquire(wait_policy).expect_call(ACQUIRE).refuse(error).expect_done();
@@ -43,9 +43,9 @@ fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone() {
     assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
 }
 
-/// A full object refuses every new owner, and writes no tombstone.
+/// The refusal of a full object writes no tombstone, so a copy could still be granted.
 #[test]
-fn an_object_that_is_full_is_a_refusal_and_nothing_is_left_of_the_try() {
+fn an_acquisition_that_a_full_object_refuses_is_undone() {
     for wait_policy in [WaitPolicy::Once, up_to(30_000)] {
         let it = acquire(wait_policy).expect_call(ACQUIRE).refuse("LIMIT the group is full");
         let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
@@ -65,14 +65,14 @@ fn a_temporarily_refused_acquisition_is_undone_since_a_copy_may_be_granted_later
 
 /// S67.
 #[test]
-fn a_redis_that_is_not_ready_is_retried() {
+fn a_try_that_a_loading_redis_refused_is_repeated() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     let it = it.refuse("LOADING Redis is loading the dataset in memory").advance_to_timeout();
     it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().unwrap();
 }
 
 #[test]
-fn a_token_out_of_range_is_a_refusal() {
+fn an_acquisition_with_a_token_out_of_range_is_undone_and_reported_as_refused() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::TokenRange);
     // The script wrote no tombstone, so the release keeps a copy from being granted.
     let outcome = it.expect_call(RELEASE).reply(Code::No).expect_done();
@@ -82,6 +82,7 @@ fn a_token_out_of_range_is_a_refusal() {
 
 #[test]
 fn a_grant_with_an_invalid_token_is_rejected() {
+    // The last one is 2^53: a token is an integer that JavaScript represents exactly.
     for value in ["0", "x", "", "9007199254740992"] {
         let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
         let it = it.reply(ScriptReply::new(Code::Done, value, 30_000));

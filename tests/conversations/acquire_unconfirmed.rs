@@ -9,9 +9,6 @@ use crate::language::*;
 
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
-const NOT_AFTER: usize = 2;
-const OWNER: usize = 5;
-const LAST: usize = 7;
 
 /// S1.
 #[test]
@@ -23,7 +20,7 @@ fn an_attempt_without_a_reply_is_repeated_for_the_same_owner() {
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_eq!(first.script.keys(), second.script.keys());
     assert_eq!(first.script.args()[1..], second.script.args()[1..]);
-    assert_eq!(lease.remaining(it.now()), ms(30_000 - 302 - 5), "from the answered attempt");
+    assert_eq!(lease.remaining(it.now()), ms(TRUSTED_MS - 5), "from the attempt with the reply");
 }
 
 /// A gateway may return the reply to the first attempt for the second; that must not lengthen the
@@ -34,18 +31,18 @@ fn each_attempt_has_a_request_id_of_its_own() {
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let [first, second] = it.calls() else { panic!("two calls") };
     assert_ne!(first.script.request, second.script.request);
-    assert_ne!(first.arg(1), second.arg(1));
+    assert_ne!(first.arg(REQUEST_ID), second.arg(REQUEST_ID));
 }
 
 #[test]
 fn a_hanging_gateway_is_retried_after_the_attempt_s_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
-    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, 5_000).advance_to_timeout();
+    let it = it.expect_timeout_in(TimeoutReason::ReplyDue, ATTEMPT_MS).advance_to_timeout();
     it.expect_timeout(TimeoutReason::BackOff);
 }
 
 #[test]
-fn a_try_that_fails_after_the_wait_is_followed_by_the_last_try_in_one_attempt() {
+fn a_try_that_fails_at_the_end_of_the_wait_is_followed_by_a_last_try_of_one_attempt() {
     let timed_out = || acquire(up_to(3_000)).expect_call(ACQUIRE).advance_to_timeout();
     let broken = || {
         let it = acquire(up_to(3_000)).expect_call(ACQUIRE).advance(3_000);
@@ -53,7 +50,7 @@ fn a_try_that_fails_after_the_wait_is_followed_by_the_last_try_in_one_attempt() 
     };
     for failed in [timed_out, broken] {
         let it = failed().expect_call(ACQUIRE);
-        assert_eq!((it.elapsed_ms(), it.arg(LAST)), (3_000, "1"));
+        assert_eq!((it.elapsed_ms(), it.arg(LAST_TRY)), (3_000, "1"));
         assert_eq!(it.arg(OWNER), it.calls()[0].arg(OWNER));
         // A last try that is refused has written the tombstone.
         let outcome = it.reply(busy(7_000)).expect_done();
@@ -81,29 +78,29 @@ fn an_unanswered_acquisition_is_undone_before_it_is_reported() {
 fn an_acquisition_that_cannot_be_undone_is_unknown_and_reports_held_at_most() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::Broken);
     let it = it.fail_attempts(RELEASE, 3, FailureKind::Broken);
-    let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
+    let held_at_most = held_at_most(HORIZON_MS + LEASE_MS, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.expect_done(), Err(unknown));
 }
 
 #[test]
-fn a_request_that_never_left_needs_no_undo() {
+fn a_request_that_was_never_sent_needs_no_undo() {
     let it = acquire(WaitPolicy::Once).fail_attempts(ACQUIRE, 3, FailureKind::NotSent);
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::NotSent)));
 }
 
 #[test]
-fn an_unanswered_grant_that_was_lost_is_abandoned_and_acquired_again() {
+fn a_hold_lost_before_its_grant_was_confirmed_is_released_and_acquired_again() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     let it = it.reply(ScriptReply::new(Code::Lost, TOKEN, 0));
     let it = it.expect_call(RELEASE).reply(Code::No).expect_call(ACQUIRE).reply(granted(TOKEN));
     it.expect_done().unwrap();
-    assert!(it.arg(OWNER).ends_with(":2"));
+    assert!(it.arg(OWNER).ends_with(":2"), "the second owner of the machine");
 }
 
 #[test]
-fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
+fn a_repeated_last_try_whose_owner_has_ended_was_refused_the_first_time() {
     let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).fail(FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(Code::Gone);
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: None }));
@@ -112,7 +109,7 @@ fn gone_after_a_last_try_means_that_its_first_execution_was_refused() {
 
 /// S8.
 #[test]
-fn the_reply_to_a_call_that_another_replaced_changes_nothing() {
+fn a_late_reply_to_an_earlier_attempt_changes_nothing() {
     let it = acquire(up_to(60_000)).expect_call(ACQUIRE);
     let first = it.newest_call().clone();
     let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(ACQUIRE);
@@ -133,10 +130,10 @@ fn a_reply_after_the_timeout_of_its_attempt_changes_nothing() {
 }
 
 #[test]
-fn a_reply_without_a_call_changes_nothing() {
-    // A machine that was not polled has made no call: this reply belongs to another machine's call.
+fn a_reply_to_the_call_of_another_machine_changes_nothing() {
+    // The machine has not been polled, so it has made no call.
     let other = Conversation::new(inspect_machine());
-    let reply = other.newest_call().reply(granted(42), 1);
+    let reply = other.newest_call().reply(granted(TOKEN), SERVER_START);
     let mut machine = acquire_machine(acquire_spec(WaitPolicy::Once));
     machine.handle(reply, START);
     Conversation::new(machine).expect_call(ACQUIRE).expect_timeout(TimeoutReason::ReplyDue);

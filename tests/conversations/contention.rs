@@ -12,11 +12,13 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::WaitPolicy;
 
-use crate::language::{acquire_spec, ms};
+use crate::language::{LEASE_MS, acquire_spec, ms};
 
 /// The time from a client to Redis, or back.
 const ONE_WAY_MS: u64 = 1;
-const LEASE_MS: u64 = 30_000;
+
+/// The holder before the first hand-off, which is none of the clients.
+const OTHER_PROGRAM: usize = usize::MAX;
 
 /// An event of one client.
 #[derive(Clone, Debug)]
@@ -42,6 +44,7 @@ enum GrantMessage {
 
 struct Client {
     machine: Acquire,
+    /// Whether a call of the client is in flight.
     has_call: bool,
     estimator: ContentionEstimator,
     /// The key of its pending timeout in `events`: a client has one timer, as a driver has.
@@ -53,14 +56,16 @@ struct Simulation {
     clients: Vec<Client>,
     /// The client and its event, by time and then by the order in which events were scheduled.
     events: BTreeMap<(u64, u64), (usize, Event)>,
+    /// The number of events that were scheduled.
     scheduled: u64,
+    /// The client that holds the lock; [`OTHER_PROGRAM`] at first.
     holder: Option<usize>,
     requests: u32,
     grant_message: GrantMessage,
     hold_ms: u64,
     /// How long the lock was free before each grant, in milliseconds.
     hand_offs: Vec<u64>,
-    free_since: u64,
+    free_since_ms: u64,
 }
 
 impl Simulation {
@@ -78,12 +83,12 @@ impl Simulation {
             clients: (0..clients).map(client).collect(),
             events: BTreeMap::new(),
             scheduled: 0,
-            holder: Some(usize::MAX),
+            holder: Some(OTHER_PROGRAM),
             requests: 0,
             grant_message,
             hold_ms,
             hand_offs: Vec::new(),
-            free_since: 0,
+            free_since_ms: 0,
         };
         for client in 0..simulation.clients.len() {
             simulation.poll(client);
@@ -140,13 +145,13 @@ impl Simulation {
         self.poll(client);
     }
 
-    fn deliver(&mut self, client: usize, taken: Option<GrantNotice>) {
+    fn deliver(&mut self, client: usize, grant: Option<GrantNotice>) {
         let now = self.now();
         let Client { estimator, has_call, .. } = &mut self.clients[client];
-        let input = match taken {
-            Some(taken) => {
-                estimator.on_grant(taken, *has_call, now);
-                Input::AcquiredByOther { lease: taken.lease }
+        let input = match grant {
+            Some(grant) => {
+                estimator.on_grant(grant, *has_call, now);
+                Input::AcquiredByOther { lease: grant.lease }
             }
             None => {
                 estimator.on_release(now);
@@ -156,9 +161,9 @@ impl Simulation {
         self.handle(client, input);
     }
 
-    fn publish(&mut self, taken: Option<GrantNotice>) {
+    fn publish(&mut self, grant: Option<GrantNotice>) {
         for client in 0..self.clients.len() {
-            self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Message(taken));
+            self.schedule(self.now_ms + ONE_WAY_MS, client, Event::Message(grant));
         }
     }
 
@@ -166,7 +171,7 @@ impl Simulation {
         let is_free = self.holder.is_none();
         if is_free {
             self.holder = Some(client);
-            self.hand_offs.push(self.now_ms - self.free_since);
+            self.hand_offs.push(self.now_ms - self.free_since_ms);
             self.schedule(self.now_ms + self.hold_ms, client, Event::Release);
             let lease = Some(ms(LEASE_MS));
             let listeners = u32::try_from(self.clients.len()).ok();
@@ -179,6 +184,7 @@ impl Simulation {
                 }
             }
         }
+        // The value is the token, or the number of the refused lock.
         let (code, value) = if is_free { (Code::Done, "7") } else { (Code::No, "1") };
         let ms = i64::try_from(LEASE_MS).unwrap();
         let reply = Reply { code, value: value.into(), ms, server_ms: 1, acknowledged: None };
@@ -197,10 +203,10 @@ impl Simulation {
                     self.clients[client].has_call &= !matches!(input, Input::Reply { .. });
                     self.handle(client, input);
                 }
-                Event::Message(taken) => self.deliver(client, taken),
+                Event::Message(grant) => self.deliver(client, grant),
                 Event::Timeout => self.handle(client, Input::Timeout),
                 Event::Release => {
-                    (self.holder, self.free_since) = (None, self.now_ms);
+                    (self.holder, self.free_since_ms) = (None, self.now_ms);
                     self.publish(None);
                 }
             }
@@ -208,6 +214,7 @@ impl Simulation {
     }
 }
 
+/// An endless wait whose random times differ from those of the other clients.
 fn acquire(number: u16) -> Acquire {
     let mut entropy = [0; 32];
     entropy.as_chunks_mut().0.fill(number.to_le_bytes());
@@ -228,15 +235,15 @@ fn measure(clients: u16, hold_ms: u64, grant_message: GrantMessage) -> (f64, f64
     (requests, free as f64 / count as f64)
 }
 
-/// Measures small and large numbers of clients, and short and long holds.
-fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
+/// Checks the mean cost of a hand-off among few and many clients, with short and long holds.
+fn expect_cost_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
     for clients in [2, 10, 30, 100] {
         for hold_ms in [20, 1_000] {
             let (requests, ms) = measure(clients, hold_ms, grant_message);
-            println!("{clients} {hold_ms}: {requests} {ms}");
-            let of = format!("{clients} clients, held for {hold_ms} ms");
-            assert!(requests <= max_requests, "{of}: {requests} requests");
-            assert!(ms <= max_ms, "{of}: {ms} ms");
+            let measured =
+                format!("{clients} clients, held for {hold_ms} ms: {requests} requests, {ms} ms");
+            println!("{measured}");
+            assert!(requests <= max_requests && ms <= max_ms, "{measured}");
         }
     }
 }
@@ -244,12 +251,12 @@ fn expect_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessage) {
 /// S78.
 #[test]
 fn a_hand_off_among_many_waiters_costs_few_requests_and_little_time() {
-    expect_at_most(3.5, 12.0, GrantMessage::Lock);
+    expect_cost_at_most(3.5, 12.0, GrantMessage::Lock);
 }
 
 #[test]
 fn a_hand_off_of_permits_costs_few_requests_and_little_time() {
-    expect_at_most(60.0, 12.0, GrantMessage::Permits);
+    expect_cost_at_most(60.0, 12.0, GrantMessage::Permits);
 }
 
 /// S78.
@@ -262,11 +269,11 @@ fn a_thousand_waiters_are_served_one_by_one_with_few_retries() {
     simulation.run_until(1_000);
     let requests = f64::from(simulation.requests - before) / 999.0;
     let hand_offs = simulation.hand_offs.iter();
-    let (longest, all) = (hand_offs.clone().max(), hand_offs.sum::<u64>());
-    println!("{requests} {longest:?} {all}");
+    let (longest_ms, total_ms) = (hand_offs.clone().max(), hand_offs.sum::<u64>());
+    println!("{requests} requests for each; {longest_ms:?} of {total_ms} ms");
     assert!(requests <= 2.5, "{requests} requests");
     // A client retries within two seconds of a message, and few hand-offs take as long.
-    assert!(longest <= Some(&2_010) && all <= 25_000, "{longest:?} of {all} ms");
+    assert!(longest_ms <= Some(&2_010) && total_ms <= 25_000, "{longest_ms:?} of {total_ms} ms");
 }
 
 #[test]
@@ -278,55 +285,62 @@ fn without_published_grants_every_waiter_retries_at_once() {
 
 #[test]
 fn a_published_grant_is_parsed() {
-    let taken = Some(GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) });
+    // The message is one number: the lease in milliseconds times 1,000, plus the listeners.
     let message = Message::read((LEASE_MS * 1_000 + 100).to_string().as_bytes());
-    assert_eq!(GrantNotice::read(message, WakePolicy::One), taken);
+    let grant = GrantNotice { lease: Some(ms(LEASE_MS)), listeners: Some(100) };
+    assert_eq!(GrantNotice::read(message, WakePolicy::One), Some(grant));
 }
 
 /// Records a release and, `took_ms` later, the grant to one of `listeners` clients. Returns the
-/// time within which this client retries after the next release. `has_call`: its own retry was in
-/// flight at that grant, and so was wasted.
-fn turn(
+/// time within which this client retries after the next release. `retried` says whether its own
+/// retry was in flight at that grant, and so was wasted.
+fn hand_off(
     estimator: &mut ContentionEstimator,
     took_ms: u64,
     listeners: u32,
-    has_call: bool,
+    retried: bool,
 ) -> Duration {
     let now = Instant::from_millis(0, 0);
     estimator.on_release(now);
-    let taken = GrantNotice { lease: None, listeners: Some(listeners) };
-    estimator.on_grant(taken, has_call, now + ms(took_ms));
+    let grant = GrantNotice { lease: None, listeners: Some(listeners) };
+    estimator.on_grant(grant, retried, now + ms(took_ms));
     estimator.within()
 }
 
 #[test]
 fn a_wasted_retry_widens_the_spread_and_a_saved_one_narrows_it() {
-    let nanos = |ms: u64, spread: u64, competitors: u64| {
-        Duration::from_nanos(ms * 1_000_000 * spread / 1024 * competitors)
+    // The time for each of the four competitors is the shortest hand-off times a factor, the
+    // spread, which is in units of 1/1024.
+    let within = |shortest_ms: u64, spread: u64| {
+        Duration::from_nanos(shortest_ms * 1_000_000 * spread / 1024 * 4)
     };
     let close = |it: Duration, wanted: Duration| it.abs_diff(wanted) < Duration::from_micros(1);
     let mut estimator = ContentionEstimator::default();
-    // The estimate starts at 3/2 of the quickest hand-off. Without a retry of this client it
-    // shrinks by 4/5, divided by all five clients.
+    // The spread starts at 3/2. Without a retry of this client it shrinks by 4/5, divided by all
+    // five clients.
     let mut spread = 1_536 - 1_536 * 4 / 5 / 5;
-    assert!(close(turn(&mut estimator, 10, 5, false), nanos(10, spread, 4)));
-    // A wasted retry widens it by half. A slower hand-off counts for 1/8 more than the quickest.
+    assert!(close(hand_off(&mut estimator, 10, 5, false), within(10, spread)));
+    // A wasted retry widens it by half. After a slower hand-off the shortest one counts for 1/8
+    // more.
     spread += spread / 2;
-    let wanted = nanos(10, spread, 4) + nanos(10, spread, 4) / 8;
-    let within = turn(&mut estimator, 100, 5, true);
-    assert!(close(within, wanted), "{within:?} {wanted:?}");
+    let wanted = within(10, spread) + within(10, spread) / 8;
+    let widened = hand_off(&mut estimator, 100, 5, true);
+    assert!(close(widened, wanted), "{widened:?} {wanted:?}");
     // A quicker hand-off counts at once.
     spread -= spread * 4 / 5 / 5;
-    assert!(close(turn(&mut estimator, 2, 5, false), nanos(2, spread, 4)));
+    assert!(close(hand_off(&mut estimator, 2, 5, false), within(2, spread)));
 }
 
 #[test]
-fn without_published_grants_the_estimate_of_competitors_halves() {
+fn every_release_without_a_published_grant_halves_the_estimate_of_competitors() {
     let mut estimator = ContentionEstimator::default();
-    let eight = turn(&mut estimator, 10, 9, true);
-    for part in [1, 2, 4, 8] {
+    let of_eight = hand_off(&mut estimator, 10, 9, true);
+    for divisor in [1, 2, 4, 8] {
         estimator.on_release(Instant::from_millis(0, 0));
         let within = estimator.within();
-        assert!(within.abs_diff(eight / part) < Duration::from_micros(1), "{within:?} {part}");
+        assert!(
+            within.abs_diff(of_eight / divisor) < Duration::from_micros(1),
+            "{within:?} {divisor}"
+        );
     }
 }

@@ -8,7 +8,6 @@ use crate::language::*;
 
 const FORCE_RELEASE: &str = "lock_force_release";
 const CANCEL: &str = "cancel";
-const NOT_AFTER: usize = 2;
 
 /// A forced release by a client that knows Redis' clock.
 fn force_release() -> Conversation<Once> {
@@ -20,9 +19,15 @@ fn force_release_without_clock() -> Conversation<Once> {
     Conversation::new(force_release_machine(false))
 }
 
-/// A call whose three attempts have no reply: the machine cancels it.
+/// A call without a reply to its three attempts, so that the machine cancels it.
 fn unconfirmed() -> Conversation<Once> {
     force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::Broken).expect_call(CANCEL)
+}
+
+/// The reply to the cancellation of a call that Redis has executed: the recorded reply. 1 ms marks
+/// it as recorded.
+fn executed() -> ScriptReply {
+    ScriptReply::new(Code::Done, 0, 1)
 }
 
 fn code(outcome: Result<Reply, RequestError>) -> Result<Code, RequestError> {
@@ -38,12 +43,12 @@ fn an_idempotent_call_returns_the_script_s_result() {
 }
 
 #[test]
-fn without_the_clock_the_first_request_only_learns_it() {
+fn without_the_clock_of_redis_the_first_request_only_reads_it() {
     let it = force_release_without_clock().expect_call(FORCE_RELEASE);
     assert_eq!(it.arg(NOT_AFTER), "");
     let it = it.reply(Code::BoundRequired).expect_call(FORCE_RELEASE);
-    // The time of three attempts, and 5 s for the pauses between them.
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * 5_000 + 5_000).to_string());
+    // Three attempts, and 5 s for the pauses between them.
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 3 * ATTEMPT_MS + 5_000).to_string());
     assert_ne!(it.calls()[0].script.request, it.calls()[1].script.request);
     assert_eq!(code(it.reply(Code::Done).expect_done()), Ok(Code::Done));
 }
@@ -56,7 +61,7 @@ fn a_late_call_was_not_executed_and_is_resent() {
 }
 
 #[test]
-fn a_late_call_is_not_resent_for_ever() {
+fn a_late_call_is_sent_three_times_at_most() {
     let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
@@ -72,15 +77,14 @@ fn an_unanswered_call_is_cancelled_under_its_own_id_and_bound() {
 }
 
 #[test]
-fn a_cancelled_request_was_not_done() {
+fn a_call_that_redis_has_cancelled_was_not_executed() {
     let outcome = unconfirmed().reply(Code::Gone).expect_done();
     assert_eq!(outcome, Err(RequestError::NotExecuted(FailureKind::Broken)));
 }
 
 #[test]
 fn a_call_executed_before_its_cancellation_has_its_result() {
-    let done = ScriptReply::new(Code::Done, 0, 1);
-    assert_eq!(code(unconfirmed().reply(done).expect_done()), Ok(Code::Done));
+    assert_eq!(code(unconfirmed().reply(executed()).expect_done()), Ok(Code::Done));
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn a_call_without_a_bound_is_never_executed_so_nothing_is_cancelled() {
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_leaves_the_outcome_unknown() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(FORCE_RELEASE).refuse("WRONGPASS no");
     assert_eq!(it.calls()[0].script, it.calls()[1].script);
@@ -125,9 +129,8 @@ fn a_temporarily_refused_call_is_cancelled_since_a_copy_may_be_executed_later() 
         };
         let outcome = refused().reply(Code::Gone).expect_done();
         assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
-        // A copy was executed before the cancel.
-        let done = ScriptReply::new(Code::Done, 0, 1);
-        assert_eq!(code(refused().reply(done).expect_done()), Ok(Code::Done));
+        // A copy was executed before the cancellation.
+        assert_eq!(code(refused().reply(executed()).expect_done()), Ok(Code::Done));
         let it = refused().fail(FailureKind::Broken).advance_to_timeout();
         let outcome = it.fail_attempts(CANCEL, 2, FailureKind::Broken).expect_done();
         assert!(matches!(outcome, Err(RequestError::Unreachable(_))), "{outcome:?}");
@@ -141,17 +144,17 @@ fn a_refusal_of_the_first_attempt_is_reported() {
 }
 
 #[test]
-fn a_reply_that_no_cancellation_returns_proves_nothing() {
+fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
     // Redis requires a bound only of calls without one.
-    for answer in [Code::Late, Code::BoundRequired] {
-        let outcome = unconfirmed().reply(answer).expect_done();
+    for code in [Code::Late, Code::BoundRequired] {
+        let outcome = unconfirmed().reply(code).expect_done();
         let unreachable = RequestError::Unreachable(FailureKind::Broken);
-        assert_eq!(outcome, Err(unreachable), "{answer:?}");
+        assert_eq!(outcome, Err(unreachable), "{code:?}");
     }
 }
 
 #[test]
-fn a_request_that_did_not_leave_is_not_cancelled() {
+fn a_request_that_was_never_sent_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));
@@ -159,9 +162,9 @@ fn a_request_that_did_not_leave_is_not_cancelled() {
 
 #[test]
 fn a_code_that_the_script_never_returns_is_a_garbled_reply() {
-    for answer in [Code::Gone, Code::Unknown] {
-        let outcome = force_release().expect_call(FORCE_RELEASE).reply(answer).expect_done();
+    for reply in [Code::Gone, Code::Unknown] {
+        let outcome = force_release().expect_call(FORCE_RELEASE).reply(reply).expect_done();
         let garbled = RequestError::Unreachable(FailureKind::Garbled { status: 200 });
-        assert_eq!(code(outcome), Err(garbled), "{answer:?}");
+        assert_eq!(code(outcome), Err(garbled), "{reply:?}");
     }
 }

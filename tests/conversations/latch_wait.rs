@@ -38,21 +38,19 @@ fn a_wait_ends_with_the_result_of_its_last_query() {
 
 #[test]
 fn the_last_query_has_three_attempts_and_the_others_one() {
-    let broken = |it: Conversation<AwaitLatch>| it.fail(FailureKind::Broken);
-    let retried = |it: Conversation<AwaitLatch>| {
-        broken(it.expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT))
+    let fail = |it: Conversation<AwaitLatch>| it.fail(FailureKind::Broken);
+    let fail_and_repeat = |it| {
+        fail(it).expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT)
     };
-    let it = retried(retried(broken(last_query(20_000))));
+    let it = fail(fail_and_repeat(fail_and_repeat(last_query(20_000))));
     assert_eq!(it.expect_done(), Err(AcquireError::Unreachable(FailureKind::Broken)));
     // A budget may end before the wait. Each query before the last one has a single attempt.
-    let it = broken(latch_wait(60_000, Some(4)).expect_call(INSPECT));
-    let it = broken(it.advance_to_timeout().expect_call(INSPECT));
-    let it = broken(it.advance_to_timeout().expect_call(INSPECT));
+    let mut it = fail(latch_wait(60_000, Some(4)).expect_call(INSPECT));
+    for _ in 0..2 {
+        it = fail(it.advance_to_timeout().expect_call(INSPECT));
+    }
     let it = it.expect_timeout(TimeoutReason::LastTry).advance_to_timeout().expect_call(INSPECT);
-    let it =
-        broken(it).expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT);
-    let it =
-        broken(it).expect_timeout(TimeoutReason::BackOff).advance_to_timeout().expect_call(INSPECT);
+    let it = fail_and_repeat(fail_and_repeat(it));
     assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
 }
 
@@ -62,16 +60,16 @@ fn a_budget_lasts_for_the_whole_wait() {
     for _ in 0..18 {
         it = it.advance_to_timeout().expect_call(INSPECT).reply(CLOSED);
     }
-    // The mean of the pauses is such that the last query is due when the wait is over.
+    // The pauses spread the queries so that the last one is due when the wait is over.
     assert!((45_000..60_000).contains(&it.elapsed_ms()), "{}", it.elapsed_ms());
     assert_eq!(it.advance_to_timeout().expect_call(INSPECT).elapsed_ms(), 60_000);
 }
 
 #[test]
-fn a_refusal_that_lasts_ends_it_and_one_that_may_pass_does_not() {
+fn a_permanent_refusal_ends_the_wait_and_a_temporary_one_does_not() {
     let refused = |it: Conversation<AwaitLatch>| match it.expect_done() {
         Err(AcquireError::Refused(refusal)) => refusal.kind(),
-        other => panic!("{other:?}"),
+        other => panic!("not refused: {other:?}"),
     };
     let it = latch_wait(20_000, None).expect_call(INSPECT).refuse("WRONGPASS no");
     assert_eq!(refused(it), RefusalKind::Unauthorized);
@@ -96,7 +94,7 @@ fn a_cancelled_wait_is_done_at_once() {
 }
 
 #[test]
-fn a_wait_for_a_latch_subscribes_too() {
+fn a_waiter_for_a_latch_subscribes_and_follows_notifications() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
@@ -108,10 +106,10 @@ fn a_wait_for_a_latch_subscribes_too() {
 }
 
 #[test]
-fn a_short_wait_for_a_latch_follows_notifications_too() {
+fn a_short_wait_for_a_latch_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
-    for wait in [500, 7_000] {
-        let it = subscribed(wait, None).expect_call(INSPECT).reply(CLOSED);
+    for wait_ms in [500, 7_000] {
+        let it = subscribed(wait_ms, None).expect_call(INSPECT).reply(CLOSED);
         let it = it.expect_timeout(TimeoutReason::WaitOver).notify().expect_call(INSPECT);
         assert_eq!(it.reply(OPEN).expect_done(), Ok(()));
     }
@@ -119,8 +117,9 @@ fn a_short_wait_for_a_latch_follows_notifications_too() {
 
 /// S75.
 #[test]
-fn a_latch_is_queried_no_more_often_than_a_lock() {
+fn notifications_cause_a_limited_rate_of_queries() {
     let mut it = subscribed(60_000, None).expect_call(INSPECT).reply(CLOSED);
+    // A burst of 20, and then one query per 50 ms.
     for _ in 0..20 {
         it = it.notify().expect_call(INSPECT).reply(CLOSED);
     }

@@ -1,5 +1,5 @@
-//! Acquiring a multi-lock: every member or none. While a member is refused, the machine keeps the
-//! members before it, releases those after it, and retries only that one.
+//! Acquiring a multi-lock: every part or none. While a part is refused, the machine keeps the
+//! parts before it, releases those after it, and retries only that one.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,21 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
-// Arguments, by their numbers in the header of `lock_acquire.lua`.
-const NOT_AFTER: usize = 2;
-const KEEP: usize = 3;
-const OWNER: usize = 5;
-const LAST: usize = 7;
 const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
-const TWO: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
-const THREE: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
+const ACQUIRE_BOTH: [(usize, &str); 2] = [(0, ACQUIRE), (1, ACQUIRE)];
+const ACQUIRE_ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
-/// The first and the second member are granted; the third is refused.
-fn keeps_two(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
+/// The first and the second part are granted; the third is refused.
+fn granted_two_of_three(wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
     multi_lock(3, wait_policy)
-        .expect_calls(&THREE)
+        .expect_calls(&ACQUIRE_ALL)
         .reply_from(0, granted(10))
         .reply_from(1, granted(11))
         .reply_from(2, busy(20_000))
 }
 
-/// Returns the tokens of all members; every member counts.
+/// Checks that every part counts, and returns their tokens.
 pub(crate) fn tokens(multi_grant: &MultiGrant) -> Vec<u64> {
     assert!(multi_grant.parts.iter().all(|part| part.counts));
     multi_grant.parts.iter().map(|part| part.grant.token.as_u64()).collect()
@@ -38,7 +33,7 @@ pub(crate) fn tokens(multi_grant: &MultiGrant) -> Vec<u64> {
 #[test]
 fn free_parts_are_acquired_by_one_concurrent_request_each() {
     let multi_grant = multi_lock(3, WaitPolicy::Once)
-        .expect_calls(&THREE)
+        .expect_calls(&ACQUIRE_ALL)
         .reply_from(2, granted(12))
         .reply_from(0, granted(10))
         .reply_from(1, granted(11))
@@ -46,7 +41,7 @@ fn free_parts_are_acquired_by_one_concurrent_request_each() {
         .unwrap();
     assert_eq!((tokens(&multi_grant), multi_grant.token.as_u64()), (vec![10, 11, 12], 10));
     let owners: BTreeSet<_> = multi_grant.parts.iter().map(|part| part.grant.owner).collect();
-    assert_eq!(owners.len(), 3, "a Redis behind two gateways must not count twice");
+    assert_eq!(owners.len(), 3, "a Redis behind two gateways must not count as two parts");
 }
 
 #[test]
@@ -54,7 +49,7 @@ fn each_lease_counts_from_its_own_request() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance(2_000);
     let it = it.reply_from(1, granted(11));
     for part in &it.expect_outcome().unwrap().parts {
-        assert_eq!(part.grant.lease.remaining(it.now()), ms(30_000 - 302 - 2_000));
+        assert_eq!(part.grant.lease.remaining(it.now()), ms(TRUSTED_MS - 2_000));
     }
 }
 
@@ -65,8 +60,8 @@ fn a_refused_try_releases_its_parts_and_reports_when_the_first_refused_one_is_fr
         .reply_from(1, busy(7_000))
         .reply_from(2, busy(9_000))
         .expect_calls(&[(0, ACQUIRE), (0, RELEASE), (1, ACQUIRE), (2, ACQUIRE)]);
-    assert_eq!(it.arg_of(1, LAST), "1");
-    // A member that refused its last try needs no release.
+    assert_eq!(it.arg_of(1, LAST_TRY), "1");
+    // A part that refused its last try needs no release.
     let outcome = it.reply_from(0, Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Busy { remaining: Some(ms(7_000)) }));
 }
@@ -74,7 +69,7 @@ fn a_refused_try_releases_its_parts_and_reports_when_the_first_refused_one_is_fr
 #[test]
 fn parts_before_the_first_refused_one_are_kept_and_later_ones_released() {
     let it = multi_lock(3, up_to(30_000))
-        .expect_calls(&THREE)
+        .expect_calls(&ACQUIRE_ALL)
         .reply_from(0, granted(10))
         .reply_from(1, busy(20_000))
         .reply_from(2, granted(12))
@@ -82,7 +77,7 @@ fn parts_before_the_first_refused_one_are_kept_and_later_ones_released() {
         .reply_from(2, Code::Done)
         .expect_timeout(TimeoutReason::BackOff)
         .advance_to_timeout();
-    // The machine retries only the first refused member until it is granted.
+    // The machine retries only the first refused part until it is granted.
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(19_000)).advance_to_timeout();
     let it = it.expect_calls(&[(1, ACQUIRE)]).reply_from(1, granted(11));
     let multi_grant = it.expect_calls(&[(2, ACQUIRE)]).reply_from(2, granted(14)).expect_done();
@@ -100,20 +95,20 @@ fn a_released_part_is_acquired_under_a_new_owner() {
 }
 
 #[test]
-fn a_refused_wait_retries_under_its_owner_and_bound() {
+fn a_refused_part_is_retried_under_its_owner_and_bound() {
     let it = multi_lock(2, up_to(30_000));
-    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let owner = it.arg_of(0, OWNER).to_owned();
     let it = it.reply_from(0, busy(5_000)).reply_from(1, busy(5_000)).advance_to_timeout();
     assert_eq!(it.arg_of(0, OWNER), owner);
-    let bound = (SERVER_START + 30_000 + 90_000).to_string();
+    let bound = (SERVER_START + 30_000 + HORIZON_MS).to_string();
     assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(1, NOT_AFTER)), (&*bound, &*bound));
 }
 
 /// S94.
 #[test]
 fn an_unanswered_part_is_undone_before_it_is_retried() {
-    let it = multi_lock(2, up_to(30_000)).expect_calls(&TWO);
+    let it = multi_lock(2, up_to(30_000)).expect_calls(&ACQUIRE_BOTH);
     let first = it.arg_of(1, OWNER).to_owned();
     let it = it.reply_from(0, granted(10)).fail_from(1, FailureKind::Broken);
     let it = it.expect_calls(&[(1, RELEASE)]);
@@ -129,32 +124,33 @@ fn an_unanswered_part_is_undone_before_it_is_retried() {
 
 #[test]
 fn parts_kept_for_too_long_are_released_and_the_wait_continues_without_them() {
-    let mut it = keeps_two(up_to(30_000));
+    let mut it = granted_two_of_three(up_to(30_000));
     while it.elapsed_ms() < 1_000 {
         it = it.advance_to_timeout().reply_from(2, busy(20_000));
     }
-    assert_eq!(it.elapsed_ms(), 1_000, "woken when granted members may be kept no longer");
+    assert_eq!(it.elapsed_ms(), 1_000, "woken when granted parts may be kept no longer");
     assert_eq!(it.count(RELEASE), 2);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done).advance_to_timeout();
     let before = it.calls().len();
     let it = it.reply_from(2, granted(12));
-    assert_eq!(it.calls().len() - before, 2, "a retry of the other two members: the machine {it}");
+    assert_eq!(it.calls().len() - before, 2, "a retry of the other two parts: the machine {it}");
     let it = it.reply_from(0, granted(20)).reply_from(1, granted(21));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [20, 21, 12]);
 }
 
 #[test]
-fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for() {
-    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
+fn a_kept_part_is_extended_after_a_third_of_its_lease_and_acquired_again_once_lost() {
+    let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(60_000));
     spec.targets.keep_time = ms(60_000);
     let mut it = multi_lock_with(spec).reply_from(0, granted(10)).reply_from(1, busy(-1));
-    while it.elapsed_ms() < 10_000 {
+    let third_ms = LEASE_MS / 3;
+    while it.elapsed_ms() < third_ms {
         let before = it.calls().len();
         it = it.advance_to_timeout().reply_from(1, busy(-1));
-        assert!(it.elapsed_ms() >= 10_000 || it.calls().len() == before + 1);
+        assert!(it.elapsed_ms() >= third_ms || it.calls().len() == before + 1);
     }
-    // A third of its lease has passed: the machine renews the first member with the same request,
-    // and it is lost.
+    // A third of its lease has passed: the machine extends the first part by an acquisition for the
+    // same owner, and the reply says that the part is lost.
     let it = it.reply_from(0, Code::Lost);
     let it = it.reply_from(0, Code::No).reply_from(1, Code::No);
     let before = it.calls().len();
@@ -165,17 +161,17 @@ fn parts_that_are_kept_for_long_are_extended_and_a_loss_among_them_is_waited_for
 }
 
 #[test]
-fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
+fn a_wait_ends_with_a_last_try_of_every_missing_part() {
     let mut it = multi_lock(3, up_to(400))
         .reply_from(0, granted(10))
         .reply_from(1, busy(60_000))
         .reply_from(2, busy(60_000))
-        .expect_calls(&THREE);
+        .expect_calls(&ACQUIRE_ALL);
     while it.timeout_reason() != Some(TimeoutReason::WaitOver) {
         it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE)]).reply_from(1, busy(60_000));
     }
     let it = it.advance_to_timeout().expect_calls(&[(1, ACQUIRE), (2, ACQUIRE)]);
-    assert_eq!((it.elapsed_ms(), it.arg_of(1, LAST), it.arg_of(2, LAST)), (400, "1", "1"));
+    assert_eq!((it.elapsed_ms(), it.arg_of(1, LAST_TRY), it.arg_of(2, LAST_TRY)), (400, "1", "1"));
     let it = it.reply_from(1, busy(59_600)).reply_from(2, granted(12));
     let it = it.expect_calls(&[(0, RELEASE), (2, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(2, Code::Done);
@@ -185,7 +181,7 @@ fn a_wait_that_is_over_ends_with_one_last_try_at_all_that_is_missing() {
 /// S94.
 #[test]
 fn a_cancelled_wait_releases_every_part_and_undoes_calls_in_flight() {
-    let it = keeps_two(up_to(30_000)).advance_to_timeout().expect_calls(&[(2, ACQUIRE)]);
+    let it = granted_two_of_three(up_to(30_000)).advance_to_timeout().expect_calls(&[(2, ACQUIRE)]);
     let it = it.cancel().expect_calls(&[(0, RELEASE), (1, RELEASE), (2, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
     let outcome = it.reply_from(2, Code::No).expect_done();
@@ -193,41 +189,41 @@ fn a_cancelled_wait_releases_every_part_and_undoes_calls_in_flight() {
 }
 
 #[test]
-fn an_unconfirmed_undo_is_reported_with_its_bound() {
-    let it = keeps_two(WaitPolicy::Once).reply_from(1, Code::Done);
+fn an_unconfirmed_undo_reports_how_long_a_hold_may_exist() {
+    let it = granted_two_of_three(WaitPolicy::Once).reply_from(1, Code::Done);
     let it = it.fail_until_done(&[0], FailureKind::Broken);
-    let held_at_most = held_at_most(90_000 + 30_000, ms(it.elapsed_ms()));
+    let held_at_most = held_at_most(HORIZON_MS + LEASE_MS, ms(it.elapsed_ms()));
     let unknown = AcquireError::Unknown { held_at_most, cause: FailureKind::Broken };
     assert_eq!(it.expect_outcome(), Err(unknown));
 }
 
 #[test]
-fn a_part_whose_clock_is_not_known_is_not_bounded_and_the_others_are() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+fn only_parts_with_a_known_clock_have_a_bound() {
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let clocks = vec![None, Some(known_clock())];
     let it = Conversation::new(AcquireAll::new(spec, entropy(), clocks, START));
-    assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", "600000"));
-    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 90_000).to_string());
+    assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", &*UNBOUNDED_MS.to_string()));
+    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 
 #[test]
-fn a_part_that_arrives_late_or_needs_a_bound_is_retried_at_once() {
+fn a_part_whose_request_was_late_or_lacked_a_bound_is_retried_at_once() {
     let it = multi_lock(2, WaitPolicy::Once).reply_from(0, granted(10)).advance_and_wake(500);
     let it = it.reply_from(1, Code::Late).reply_from(1, Code::No);
-    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + 90_000).to_string());
+    assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + 500 + HORIZON_MS).to_string());
     let it = it.reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);
 
-    let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
+    let spec = multi_lock_spec(vec![plain_part(0)], WaitPolicy::Once);
     let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired).expect_call(ACQUIRE);
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 90_000).to_string());
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 
 #[test]
-fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone_there() {
+fn a_part_refused_for_keys_in_several_slots_is_not_undone() {
     let it = multi_lock(2, up_to(30_000))
-        .expect_calls(&TWO)
+        .expect_calls(&ACQUIRE_BOTH)
         .reply_from(0, granted(10))
         .refuse_from(1, "CROSSSLOT Keys in request don't hash to the same slot")
         .expect_calls(&[(0, RELEASE)]);
@@ -237,7 +233,7 @@ fn keys_in_several_slots_are_a_refusal_and_nothing_is_to_be_undone_there() {
 }
 
 #[test]
-fn a_part_whose_redis_is_not_ready_is_waited_for() {
+fn a_part_that_a_loading_redis_refused_is_retried() {
     let it = multi_lock(2, up_to(30_000)).reply_from(0, granted(10));
     let it = it.refuse_from(1, "LOADING soon").advance_to_timeout().reply_from(1, granted(11));
     assert_eq!(tokens(&it.expect_outcome().unwrap()), [10, 11]);
@@ -245,7 +241,7 @@ fn a_part_whose_redis_is_not_ready_is_waited_for() {
 
 #[test]
 fn a_part_whose_token_is_out_of_range_is_undone() {
-    let it = multi_lock(2, WaitPolicy::Once).expect_calls(&TWO);
+    let it = multi_lock(2, WaitPolicy::Once).expect_calls(&ACQUIRE_BOTH);
     let it = it.reply_from(1, Code::TokenRange).reply_from(0, granted(42));
     // The script wrote no tombstone, so the release keeps a copy from being granted.
     let it = it.expect_calls(&[(0, RELEASE), (1, RELEASE)]);

@@ -13,8 +13,8 @@ const RELEASE: &str = "lock_release";
 
 /// Returns the number of attempts to acquire a part whose calls all fail, and the number of
 /// attempts to release it, with this budget.
-fn spent(requests: Option<u32>) -> (usize, usize) {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+fn attempts_at_failing_part(requests: Option<u32>) -> (usize, usize) {
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let it = multi_lock_with(AcquireAllSpec { budget: requests.and_then(budget), ..spec });
     let it = it.reply_from(0, busy(4_000)).fail_until_done(&[1], FailureKind::Broken);
     let outcome = it.expect_outcome();
@@ -24,14 +24,14 @@ fn spent(requests: Option<u32>) -> (usize, usize) {
 
 #[test]
 fn a_last_try_has_two_attempts_and_its_undo_three_within_the_budget() {
-    assert_eq!(spent(None), (2, 3));
-    assert_eq!(spent(Some(40)), (2, 3));
+    assert_eq!(attempts_at_failing_part(None), (2, 3));
+    assert_eq!(attempts_at_failing_part(Some(40)), (2, 3));
     for requests in 3..=12 {
-        let (tries, undoings) = spent(Some(requests));
-        assert!((1..=2).contains(&tries) && (1..=3).contains(&undoings), "{requests}");
-        // Each of the two parts may use six calls even if the budget is smaller: two tries with
-        // their releases. The 1 is the call of the other part.
-        assert!(1 + tries + undoings <= requests.max(12) as usize, "{requests}");
+        let (acquires, releases) = attempts_at_failing_part(Some(requests));
+        assert!((1..=2).contains(&acquires) && (1..=3).contains(&releases), "{requests}");
+        // Six calls are reserved for each of the two parts, whatever the budget is. The other part
+        // has used one.
+        assert!(1 + acquires + releases <= requests.max(12) as usize, "{requests}");
     }
 }
 
@@ -47,6 +47,7 @@ fn a_final_release_of_a_part_is_sent_three_times_at_most() {
 fn an_undo_during_a_wait_is_sent_at_most_twice() {
     let it = multi_lock(2, up_to(60_000)).reply_from(0, busy(-1)).reply_from(1, granted(11));
     let it = it.fail_from(1, FailureKind::Broken).advance_to_timeout().advance_and_wake(600);
+    // After the second failure even a long time brings no third attempt.
     let it = it.fail_from(1, FailureKind::Broken).advance_and_wake(3_000);
     assert_eq!(it.scripts(), [ACQUIRE, ACQUIRE, RELEASE, ACQUIRE, RELEASE]);
 }
@@ -54,20 +55,21 @@ fn an_undo_during_a_wait_is_sent_at_most_twice() {
 #[test]
 fn a_budget_lasts_for_the_whole_wait() {
     /// Returns the time of the waiter's tenth retry, in milliseconds.
-    fn tenth_retry<M: Machine>(mut it: Conversation<M>, gateways: usize) -> u64 {
+    fn tenth_retry_ms<M: Machine>(mut it: Conversation<M>, gateways: usize) -> u64 {
         for _ in 0..10 {
             it = (0..gateways).fold(it, |it, gateway| it.reply_from(gateway, busy(-1)));
             it = it.advance_to_timeout();
         }
         it.elapsed_ms()
     }
+    // The budget slows the retries down: without one the tenth comes within 12 s.
     let budget = budget(60);
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(60_000));
-    let elapsed = tenth_retry(multi_lock_with(AcquireAllSpec { budget, ..spec }), 2);
-    assert!((15_000..50_000).contains(&elapsed), "{elapsed} ms");
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(60_000));
+    let elapsed_ms = tenth_retry_ms(multi_lock_with(AcquireAllSpec { budget, ..spec }), 2);
+    assert!((15_000..50_000).contains(&elapsed_ms), "{elapsed_ms}");
     let spec = red_lock_spec(3, up_to(60_000));
-    let elapsed = tenth_retry(red_lock_with(AcquireQuorumSpec { budget, ..spec }), 3);
-    assert!((15_000..50_000).contains(&elapsed), "{elapsed} ms");
+    let elapsed_ms = tenth_retry_ms(red_lock_with(AcquireQuorumSpec { budget, ..spec }), 3);
+    assert!((15_000..50_000).contains(&elapsed_ms), "{elapsed_ms}");
 }
 
 #[test]
@@ -78,19 +80,19 @@ fn an_acquisition_whose_hold_was_lost_is_too_slow() {
 }
 
 #[test]
-fn an_owner_that_has_ended_is_busy_for_an_unknown_time() {
+fn a_refusal_of_an_ended_owner_reports_no_remaining_time() {
     let it = multi_lock(1, WaitPolicy::Once).reply_from(0, ScriptReply::new(Code::Gone, 1, 5_000));
     assert_eq!(it.expect_outcome(), Err(AcquireError::Busy { remaining: None }));
 }
 
 #[test]
-fn a_request_for_a_bound_that_was_sent_is_a_garbled_reply() {
+fn a_reply_that_requires_a_bound_that_was_sent_is_garbled() {
     let garbled = Err(AcquireError::Unreachable(FailureKind::Garbled { status: 200 }));
     // A part that has a bound from the beginning.
     let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).reply(Code::BoundRequired);
     assert_eq!(it.expect_call(RELEASE).reply(Code::No).expect_done(), garbled);
     // A part that got a bound when Redis required it.
-    let spec = multi_lock_spec(vec![plain(0)], WaitPolicy::Once);
+    let spec = multi_lock_spec(vec![plain_part(0)], WaitPolicy::Once);
     let it = Conversation::new(AcquireAll::new(spec, entropy(), vec![], START));
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);
     let it = it.expect_call(ACQUIRE).reply(Code::BoundRequired);

@@ -15,18 +15,20 @@ const RELEASE: &str = "lock_release";
 /// A hold whose second part is granted after more than half of the first part's lease. Parts may be
 /// kept for `keep_ms`.
 fn granted_in_parts_kept_for(keep_ms: u64) -> Conversation<AcquireAll> {
-    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
+    let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(30_000));
     spec.targets.keep_time = ms(keep_ms);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(2_000), ..spec })
         .expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)])
         .reply_from(0, granted(10))
         .reply_from(1, busy(3_000));
     let pause = it.timeout_ms();
-    // The drift takes 22 ms of each lease, so half of the lease is left 978 ms after its sending.
-    // At this grant the first part's lease is older than that, and the second part's is not.
+    // Half of a lease is left until this time after its sending. When the second part is granted,
+    // the first part's request is older than that by half of the pause, and its own request is
+    // younger by as much.
+    let half_left_ms = trusted_ms(2_000) - 1_000;
     it.advance_to_timeout()
         .expect_calls(&[(1, ACQUIRE)])
-        .advance(978 - pause / 2)
+        .advance(half_left_ms - pause / 2)
         .reply_from(1, granted(11))
         .expect_calls(&[(0, ACQUIRE)])
 }
@@ -57,8 +59,8 @@ fn a_machine_that_starts_again_pauses_even_if_its_parts_may_be_kept_no_longer() 
 }
 
 #[test]
-fn a_gateway_that_is_too_slow_for_the_lease_holds_nothing() {
-    let spec = multi_lock_spec(vec![plain(0), plain(1)], WaitPolicy::Once);
+fn nothing_is_held_if_a_gateway_is_too_slow_for_the_lease() {
+    let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let it = multi_lock_with(AcquireAllSpec { lease: lease(1_000), ..spec });
     // The second attempt at one part gets its reply after half of the other part's lease; extending
     // that lease takes too long for this part.

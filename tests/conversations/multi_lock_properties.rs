@@ -8,19 +8,20 @@ use proptest::prelude::*;
 use test_support::random::cases;
 
 use crate::language::*;
-use crate::properties::{ends, event, ignores_needless_wakeups, wait_policy};
+use crate::properties::{check_end, check_needless_wakeups, event, wait_policy};
 
-/// Returns how many calls the machine makes. `answers` select the replies to them, in turn.
-fn spend<M>(machine: M, answers: &[u8]) -> usize
+/// Returns how many calls the machine makes until its end. `replies` select the replies to them, in
+/// turn.
+fn count_calls<M>(machine: M, replies: &[u8]) -> usize
 where
     M: Machine<Outcome = Result<MultiGrant, AcquireError>>,
 {
-    let mut answers = answers.iter().cycle();
+    let mut replies = replies.iter().cycle();
     let run = run(machine, |call, _| {
-        let answer = answers.next().unwrap();
+        let number = replies.next().unwrap();
         let reply =
-            |code, ms| Some(call.reply(ScriptReply::new(code, answer % 3 + 1, ms), SERVER_START));
-        match (call.name(), answer % 8) {
+            |code, ms| Some(call.reply(ScriptReply::new(code, number % 3 + 1, ms), SERVER_START));
+        match (call.name(), number % 8) {
             ("lock_release" | "lock_raise", 0 | 1) | (_, 7) => Some(call.fail(FailureKind::Broken)),
             ("lock_release", _) | (_, 4) => reply(Code::No, 86_000),
             (_, 5) => reply(Code::Late, 0),
@@ -38,19 +39,19 @@ proptest! {
     fn all_parts_together_spend_no_more_than_the_budget(
         parts in 1_usize..=4,
         requests in 3_u32..80,
-        wait in 1_u64..120_000,
-        answers in proptest::collection::vec(any::<u8>(), 1..30),
+        wait_ms in 1_u64..120_000,
+        replies in proptest::collection::vec(any::<u8>(), 1..30),
     ) {
-        let (budget, max) = (budget(requests), requests as usize);
-        let spec = multi_lock_spec((0..parts).map(plain).collect(), up_to(wait));
-        let made = spend(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &answers);
+        let (budget, requests) = (budget(requests), requests as usize);
+        let spec = multi_lock_spec((0..parts).map(plain_part).collect(), up_to(wait_ms));
+        let calls = count_calls(multi_lock_machine(AcquireAllSpec { budget, ..spec }), &replies);
         // Six calls are reserved for each part, and eight for each node, whatever the budget is.
-        prop_assert!(made <= max.max(6 * parts), "{made} of {requests}");
+        prop_assert!(calls <= requests.max(6 * parts), "{calls} of {requests}");
 
         let nodes = if parts < 3 { 3 } else { 5 };
-        let spec = red_lock_spec(nodes, up_to(wait));
-        let made = spend(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &answers);
-        prop_assert!(made <= max.max(8 * nodes), "{made} of {requests}");
+        let spec = red_lock_spec(nodes, up_to(wait_ms));
+        let calls = count_calls(red_lock_machine(AcquireQuorumSpec { budget, ..spec }), &replies);
+        prop_assert!(calls <= requests.max(8 * nodes), "{calls} of {requests}");
     }
 
     #[test]
@@ -60,14 +61,14 @@ proptest! {
         wait_policy in wait_policy(),
     ) {
         let budget = budget(40);
-        let spec = multi_lock_spec(vec![fair(0), plain(1), plain(2)], wait_policy);
+        let spec = multi_lock_spec(vec![fair_part(0), plain_part(1), plain_part(2)], wait_policy);
         let machine = multi_lock_machine(AcquireAllSpec { budget, ..spec });
-        ends(machine.clone(), &events, 300)?;
-        ignores_needless_wakeups(machine, &events, &extra)?;
+        check_end(machine.clone(), &events, 300)?;
+        check_needless_wakeups(machine, &events, &extra)?;
 
         let spec = red_lock_spec(3, wait_policy);
         let machine = red_lock_machine(AcquireQuorumSpec { budget, ..spec });
-        ends(machine.clone(), &events, 400)?;
-        ignores_needless_wakeups(machine, &events, &extra)?;
+        check_end(machine.clone(), &events, 400)?;
+        check_needless_wakeups(machine, &events, &extra)?;
     }
 }

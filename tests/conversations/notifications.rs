@@ -1,5 +1,6 @@
 //! How the waiter of one lock uses its subscription and the messages.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use edgelatch_proto::error::FailureKind;
@@ -12,14 +13,16 @@ use crate::language::*;
 
 const CHANNEL: &str = "redisson_lock__channel:{job}";
 const ACQUIRE: &str = "lock_acquire";
+/// How long a waiter trusts a silent subscription, in milliseconds.
+const SILENCE_MS: RangeInclusive<u64> = 7_500..=10_000;
 
-fn job(wait_ms: u64) -> AcquireSpec {
+fn job_spec(wait_ms: u64) -> AcquireSpec {
     AcquireSpec::new(lock("job"), up_to(wait_ms))
 }
 
 /// A waiter that was refused once and is not subscribed yet.
 fn refused(wait_ms: u64) -> Conversation<Acquire> {
-    acquire_with(job(wait_ms)).expect_call(ACQUIRE).reply(busy(50_000))
+    acquire_with(job_spec(wait_ms)).expect_call(ACQUIRE).reply(busy(50_000))
 }
 
 /// A waiter whose subscription was confirmed; it has retried and waits for the reply.
@@ -39,7 +42,7 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     // The waiter may have missed messages before the confirmation.
     let it = it.confirm_subscription().expect_call(ACQUIRE).reply(busy(50_000));
-    let it = it.expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
+    let it = it.expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
     let it = it.notify().expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
@@ -51,15 +54,15 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
 fn a_message_during_an_attempt_is_followed_by_another_attempt() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
-    it.expect_timeout_within(TimeoutReason::Silence, 7_500..);
+    it.expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
 }
 
 #[test]
-fn a_short_wait_for_a_lock_follows_notifications_too() {
+fn a_short_wait_for_a_lock_follows_notifications() {
     // These waits are shorter than the time for which a waiter trusts a silent subscription.
-    for wait in [500, 7_000] {
+    for wait_ms in [500, 7_000] {
         let waiting =
-            || subscribed(wait).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
+            || subscribed(wait_ms).reply(busy(50_000)).expect_timeout(TimeoutReason::WaitOver);
         let it = waiting().notify().expect_call(ACQUIRE).reply(granted(5));
         assert!(it.expect_done().is_ok());
         waiting().notify_within(5).expect_timeout_within(TimeoutReason::Notification, ..=5);
@@ -71,7 +74,7 @@ fn a_short_wait_for_a_lock_follows_notifications_too() {
 
 /// S27.
 #[test]
-fn a_waiter_whose_subscription_ends_polls_in_its_own_time() {
+fn a_waiter_whose_subscription_ends_polls_with_back_off() {
     let it = subscribed(60_000).reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
     let it = it.end_subscription().expect_timeout_within(TimeoutReason::BackOff, ..=2_000);
     // A second end changes nothing.
@@ -93,10 +96,11 @@ fn a_waiter_for_the_end_of_a_lease_polls_when_its_subscription_ends() {
 #[test]
 fn a_waiter_that_joins_a_subscription_makes_no_call() {
     let it = refused(60_000).expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
-    it.join_subscription().expect_timeout_within(TimeoutReason::Silence, 7_500..=10_000);
-    let it = acquire_with(job(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
+    it.join_subscription().expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
+    let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE).reply(busy(3_000));
     let it = it.expect_timeout(TimeoutReason::BackOff).advance_and_wake(5);
-    let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 2_996);
+    // The refusal reported 3,000 ms, 5 ms ago; Redis counts in whole milliseconds.
+    let it = it.join_subscription().expect_timeout_in(TimeoutReason::HolderExpires, 3_001 - 5);
     // Joining again changes nothing.
     let it = it.join_subscription().expect_timeout(TimeoutReason::HolderExpires);
     it.notify().expect_call(ACQUIRE);
@@ -107,9 +111,9 @@ fn a_woken_waiter_retries_at_a_random_time() {
     for ms in [1, 20, 500] {
         let it =
             waiting().notify_within(ms).expect_timeout_within(TimeoutReason::Notification, ..=ms);
-        let turn = it.timeout_ms();
+        let pause = it.timeout_ms();
         // A second message does not change the time of the retry.
-        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, turn);
+        let it = it.notify_within(ms).expect_timeout_in(TimeoutReason::Notification, pause);
         it.advance_to_timeout().expect_call(ACQUIRE);
     }
     // A waiter without competitors retries at once.
@@ -163,12 +167,12 @@ fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
 }
 
 #[test]
-fn a_scheduled_retry_outlives_the_stream_but_not_the_wait() {
+fn a_scheduled_retry_outlives_the_subscription_but_not_the_wait() {
     let it = waiting().notify_within(180).expect_timeout(TimeoutReason::Notification);
-    let turn = it.timeout_ms();
+    let pause = it.timeout_ms();
     let it = it
         .end_subscription()
-        .expect_timeout_in(TimeoutReason::Notification, turn)
+        .expect_timeout_in(TimeoutReason::Notification, pause)
         .advance_to_timeout();
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::BackOff);
     let it =
@@ -185,12 +189,13 @@ fn a_waiter_that_keeps_polling_ignores_the_grants_of_other_clients() {
 
 #[test]
 fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
-    let it = acquire_with(job(60_000)).expect_call(ACQUIRE);
-    assert_eq!(it.arg(12), "", "no waiter is known");
+    let it = acquire_with(job_spec(60_000)).expect_call(ACQUIRE);
+    assert_eq!(it.arg(GRANT_CHANNEL), "", "no waiter is known");
     let it = it.reply(busy(3_000)).advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(12), CHANNEL);
-    // The arguments before the channel: not fenced, no proposed token, no delay before voting.
-    assert_eq!((it.arg(9), it.arg(10), it.arg(11)), ("x", "", ""));
+    assert_eq!(it.arg(GRANT_CHANNEL), CHANNEL);
+    // The optional arguments before the channel have no effect: `x` is a token key that expires.
+    assert_eq!(it.arg(TOKENS_KEPT_FOREVER), "x");
+    assert_eq!((it.arg(PROPOSED_TOKEN), it.arg(NO_VOTE_WHILE_YOUNG)), ("", ""));
 }
 
 #[test]
@@ -201,41 +206,41 @@ fn a_failing_gateway_is_retried_soon_despite_the_subscription() {
 
 #[test]
 fn the_last_try_stays_at_the_end_of_the_wait() {
-    let it = acquire_with(AcquireSpec { budget: budget(3), ..job(20_000) });
+    let it = acquire_with(AcquireSpec { budget: budget(3), ..job_spec(20_000) });
     let it = it.expect_call(ACQUIRE).reply(busy(50_000)).expect_timeout(TimeoutReason::LastTry);
     let it = it.confirm_subscription().notify().expect_timeout_in(TimeoutReason::LastTry, 20_000);
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
-    assert_eq!(it.arg(7), "1", "the last");
+    assert_eq!(it.arg(LAST_TRY), "1");
 }
 
 #[test]
 fn a_multi_lock_subscribes_to_the_refused_part() {
     let member = |name: &str| Member { name: lock_name(name), fenced: false };
     let several = LockCalls::of_several(member("{t}a"), vec![member("{t}b")], Publish::Plain);
-    let taken = |place: u8| ScriptReply::new(Code::No, place, 9_000);
+    let refused_lock = |number: u8| ScriptReply::new(Code::No, number, 9_000);
     let it = acquire_with(AcquireSpec::new(Target::Lock(several), up_to(60_000)));
-    let it = it.expect_call(ACQUIRE).reply(taken(2));
+    let it = it.expect_call(ACQUIRE).reply(refused_lock(2));
     let it = it.expect_subscribe(0, "redisson_lock__channel:{t}b");
-    let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(taken(1));
+    let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(refused_lock(1));
     it.expect_subscribe(0, "redisson_lock__channel:{t}a");
 }
 
 #[test]
 fn a_fair_waiter_polls_as_often_as_its_queue_requires() {
-    // The reply has only the place and the time: the third number is optional.
-    let queued = || ScriptReply::new(Code::No, "0,3000", 50_000);
+    // The head of the queue must retry within 3 s. The third number of the reply is optional.
+    let head = || ScriptReply::new(Code::No, "0,3000", 50_000);
     let it = acquire_with(AcquireSpec::new(fair_lock("job"), up_to(60_000)));
-    let it = it.expect_call("fair_acquire").reply(queued());
-    // The first in the queue retries soon.
+    let it = it.expect_call("fair_acquire").reply(head());
+    // Without a subscription the head backs off as a waiter without a queue does.
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
-    let it = it.confirm_subscription().expect_call("fair_acquire").reply(queued());
+    let it = it.confirm_subscription().expect_call("fair_acquire").reply(head());
     it.expect_timeout_within(TimeoutReason::Silence, 2_400..=3_000);
 }
 
 #[test]
 fn a_spin_lock_does_not_subscribe() {
     let pacing = Pacing::Spin(SpinBackoff::CONSTANT);
-    let mut spec = job(60_000);
+    let mut spec = job_spec(60_000);
     spec.targets.pacing = pacing;
     let it = acquire_with(spec);
     it.expect_call(ACQUIRE).reply(busy(50_000)).expect_no_subscribe();

@@ -16,6 +16,7 @@ use crate::language::*;
 /// An event of a machine.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
+    /// A code, a value and milliseconds.
     Reply(Code, u64, i64),
     Fail(FailureKind),
     Refuse(&'static str),
@@ -56,9 +57,10 @@ pub(crate) fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn happen<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
-    let answers = matches!(event, Event::Reply(..) | Event::Fail(_) | Event::Refuse(_));
-    if answers && it.calls().is_empty() {
+/// Applies an event. A response is left out while there is no call.
+fn apply<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
+    let is_response = matches!(event, Event::Reply(..) | Event::Fail(_) | Event::Refuse(_));
+    if is_response && it.calls().is_empty() {
         return it;
     }
     match event {
@@ -66,7 +68,7 @@ fn happen<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
         Event::Fail(kind) => it.fail(*kind),
         Event::Refuse(error) => it.refuse(error),
         Event::Advance(monotonic, wall) => {
-            it.advance_clocks(*monotonic, i64::try_from(*wall).unwrap()).wake()
+            it.advance_host_clocks(*monotonic, i64::try_from(*wall).unwrap()).wake()
         }
         Event::AdvanceToTimeout if it.is_done() => it.wake(),
         Event::AdvanceToTimeout => it.advance_to_timeout(),
@@ -83,7 +85,7 @@ fn happen<M: Machine>(it: Conversation<M>, event: &Event) -> Conversation<M> {
 
 /// Checks that the machine ends within `max_timeouts` after the events, and that repeating them
 /// changes nothing after its end.
-pub(crate) fn ends<M: Machine>(
+pub(crate) fn check_end<M: Machine>(
     machine: M,
     events: &[Event],
     max_timeouts: usize,
@@ -91,7 +93,7 @@ pub(crate) fn ends<M: Machine>(
 where
     M::Outcome: Debug + Clone + PartialEq,
 {
-    let mut it = events.iter().fold(Conversation::new(machine), happen);
+    let mut it = events.iter().fold(Conversation::new(machine), apply);
     for _ in 0..max_timeouts {
         if it.is_done() {
             break;
@@ -100,7 +102,7 @@ where
     }
     prop_assert!(it.is_done(), "the machine {it}");
     let (outcome, calls) = (it.outcome().cloned(), it.calls().len());
-    let it = events.iter().fold(it, happen);
+    let it = events.iter().fold(it, apply);
     prop_assert_eq!(it.outcome(), outcome.as_ref());
     prop_assert_eq!(it.calls().len(), calls);
     Ok(())
@@ -119,7 +121,7 @@ fn wake_while_due<M: Machine>(mut it: Conversation<M>) -> Conversation<M> {
 
 /// Checks that the same events cause the same calls and the same outcome, with and without `extra`
 /// wake-ups before each event.
-pub(crate) fn ignores_needless_wakeups<M: Machine + Clone>(
+pub(crate) fn check_needless_wakeups<M: Machine + Clone>(
     machine: M,
     events: &[Event],
     extra: &[u8],
@@ -127,21 +129,21 @@ pub(crate) fn ignores_needless_wakeups<M: Machine + Clone>(
 where
     M::Outcome: Debug + PartialEq,
 {
-    let happen = |it, event: &Event| wake_while_due(happen(it, event));
-    let quiet = events.iter().fold(Conversation::new(machine.clone()), happen);
+    let apply = |it, event: &Event| wake_while_due(apply(it, event));
+    let undisturbed = events.iter().fold(Conversation::new(machine.clone()), apply);
     let mut woken = Conversation::new(machine);
     for (event, times) in events.iter().zip(extra) {
         for _ in 0..*times {
             woken = woken.wake();
         }
-        woken = happen(woken, event);
+        woken = apply(woken, event);
     }
-    prop_assert_eq!(quiet.scripts(), woken.scripts());
-    for (one, other) in quiet.calls().iter().zip(woken.calls()) {
+    prop_assert_eq!(undisturbed.scripts(), woken.scripts());
+    for (one, other) in undisturbed.calls().iter().zip(woken.calls()) {
         prop_assert_eq!(&one.script, &other.script);
     }
-    prop_assert_eq!(quiet.outcome(), woken.outcome());
-    prop_assert_eq!(quiet.timeout_reason(), woken.timeout_reason());
+    prop_assert_eq!(undisturbed.outcome(), woken.outcome());
+    prop_assert_eq!(undisturbed.timeout_reason(), woken.timeout_reason());
     Ok(())
 }
 
@@ -162,14 +164,15 @@ proptest! {
     fn every_machine_ends_for_any_sequence_of_inputs(
         events in prop::collection::vec(event(), 0..40),
         wait_policy in wait_policy(),
-        flag in any::<bool>(),
+        renews: bool,
+        knows_clock: bool,
     ) {
-        ends(budgeted_acquire(wait_policy), &events, 200)?;
-        ends(renewal_machine(LeaseTime::DEFAULT, flag), &events, 2_000)?;
-        ends(release_machine(LeaseTime::DEFAULT), &events, 20)?;
-        ends(force_release_machine(flag), &events, 40)?;
-        ends(inspect_machine(), &events, 20)?;
-        ends(renew_machine(LeaseTime::DEFAULT), &events, 20)?;
+        check_end(budgeted_acquire(wait_policy), &events, 200)?;
+        check_end(renewal_machine(LeaseTime::DEFAULT, renews), &events, 2_000)?;
+        check_end(release_machine(LeaseTime::DEFAULT), &events, 20)?;
+        check_end(force_release_machine(knows_clock), &events, 40)?;
+        check_end(inspect_machine(), &events, 20)?;
+        check_end(renew_machine(LeaseTime::DEFAULT), &events, 20)?;
     }
 
     #[test]
@@ -177,13 +180,14 @@ proptest! {
         events in prop::collection::vec(event(), 0..40),
         extra in prop::collection::vec(0_u8..3, 40),
         wait_policy in wait_policy(),
-        flag in any::<bool>(),
+        renews: bool,
+        knows_clock: bool,
     ) {
-        ignores_needless_wakeups(budgeted_acquire(wait_policy), &events, &extra)?;
-        ignores_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, flag), &events, &extra)?;
-        ignores_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
-        ignores_needless_wakeups(force_release_machine(flag), &events, &extra)?;
-        ignores_needless_wakeups(inspect_machine(), &events, &extra)?;
-        ignores_needless_wakeups(renew_machine(LeaseTime::DEFAULT), &events, &extra)?;
+        check_needless_wakeups(budgeted_acquire(wait_policy), &events, &extra)?;
+        check_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, renews), &events, &extra)?;
+        check_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
+        check_needless_wakeups(force_release_machine(knows_clock), &events, &extra)?;
+        check_needless_wakeups(inspect_machine(), &events, &extra)?;
+        check_needless_wakeups(renew_machine(LeaseTime::DEFAULT), &events, &extra)?;
     }
 }

@@ -19,6 +19,7 @@ fn state(code: Code, value: &str, ms: i64) -> Reply {
 
 #[test]
 fn the_state_of_a_held_lock_has_its_count_token_and_remaining_time() {
+    // The value: the last token, the hold count, and 1 if the owner of the query holds the lock.
     let state = LockState::read(&state(Code::Done, "77,2,1", 500));
     let held = LockState {
         is_locked: true,
@@ -31,7 +32,7 @@ fn the_state_of_a_held_lock_has_its_count_token_and_remaining_time() {
 }
 
 #[test]
-fn a_free_lock_has_neither_end_nor_holder() {
+fn a_free_lock_has_neither_remaining_time_nor_holder() {
     let state = LockState::read(&state(Code::No, "77,0,0", -2)).unwrap();
     assert!(!state.is_locked && state.remaining.is_none() && !state.is_held);
 }
@@ -46,8 +47,9 @@ fn a_state_without_three_numbers_is_rejected() {
 
 #[test]
 fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
-    // The values of both scripts: last token, leases or held permits, whether these are held,
-    // available permits, and permits of these leases or in all.
+    // The value for permits: last token, held permits, 1 if the queried permits are held, available
+    // permits, and permits in all. For a semaphore the second number is that of the leases, and the
+    // last that of their permits.
     for held in [1, 0] {
         let reply = state(Code::Done, &format!("9,2,{held},3,5"), 700);
         let (available, acquired, total, are_held) = (3, 2, 5, held == 1);
@@ -77,7 +79,7 @@ fn a_query_is_sent_three_times_at_most() {
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_query_is_reported_as_one() {
+fn a_refusal_after_an_unanswered_query_leaves_the_outcome_unknown() {
     let refused_after = |kind| {
         let it = inspect().fail_attempts(INSPECT, 1, kind).advance_to_timeout();
         it.expect_call(INSPECT).refuse("WRONGPASS no").expect_done()

@@ -9,19 +9,14 @@ use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
 
-// Arguments of `lock_acquire.lua`; `RAISED_TO` is one of `lock_raise.lua`.
-const OWNER: usize = 5;
-const RAISED_TO: usize = 6;
-const LAST: usize = 7;
-const PROPOSAL: usize = 10;
 const ACQUIRE: &str = "lock_acquire";
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
-const ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
+const ACQUIRE_ALL: [(usize, &str); 3] = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE)];
 
 /// A redLock of three nodes; the machine has called each.
-pub(crate) fn three(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
-    red_lock(3, wait_policy).expect_calls(&ALL)
+pub(crate) fn three_nodes(wait_policy: WaitPolicy) -> Conversation<AcquireQuorum> {
+    red_lock(3, wait_policy).expect_calls(&ACQUIRE_ALL)
 }
 
 /// Returns the nodes that count. Each must store the token.
@@ -29,7 +24,7 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
     let voters = multi_grant.parts.iter().enumerate().filter(|(_, part)| part.counts);
     voters
         .map(|(node, part)| {
-            assert_eq!(part.grant.token, multi_grant.token, "of a node that counts");
+            assert_eq!(part.grant.token, multi_grant.token, "stored by node {node}");
             node
         })
         .collect()
@@ -37,11 +32,14 @@ pub(crate) fn voters(multi_grant: &MultiGrant) -> Vec<usize> {
 
 #[test]
 fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
-    let it = three(WaitPolicy::Once);
-    let proposal = it.arg_of(0, PROPOSAL).to_owned();
+    let it = three_nodes(WaitPolicy::Once);
+    let proposal = it.arg_of(0, PROPOSED_TOKEN).to_owned();
     // A token is Redis' time in microseconds; the proposal is 1 ms ahead of the known clock.
     assert_eq!(proposal, ((SERVER_START + 1) * 1000).to_string());
-    assert_eq!((it.arg_of(1, PROPOSAL), it.arg_of(2, PROPOSAL)), (&*proposal, &*proposal));
+    assert_eq!(
+        (it.arg_of(1, PROPOSED_TOKEN), it.arg_of(2, PROPOSED_TOKEN)),
+        (&*proposal, &*proposal)
+    );
     let token = proposal.parse().unwrap();
     let it = it.reply_from(2, granted(token)).reply_from(0, granted(token));
     let multi_grant = it.expect_done().unwrap();
@@ -51,7 +49,7 @@ fn a_majority_that_stores_the_proposed_token_is_a_hold_in_one_round_trip() {
 }
 
 #[test]
-fn half_of_an_even_number_is_no_majority() {
+fn half_of_an_even_number_of_nodes_is_no_majority() {
     let four = [(0, ACQUIRE), (1, ACQUIRE), (2, ACQUIRE), (3, ACQUIRE)];
     let it = red_lock(4, WaitPolicy::Once).expect_calls(&four);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(5));
@@ -63,11 +61,11 @@ fn half_of_an_even_number_is_no_majority() {
 }
 
 #[test]
-fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock() {
+fn the_proposed_token_is_of_the_clock_that_is_ahead_and_empty_without_a_clock() {
     let proposal = |clocks| {
         let machine =
             AcquireQuorum::new(red_lock_spec(3, WaitPolicy::Once), entropy(), clocks, START);
-        Conversation::new(machine).arg_of(0, PROPOSAL).to_owned()
+        Conversation::new(machine).arg_of(0, PROPOSED_TOKEN).to_owned()
     };
     let ahead = ServerClock::new(SERVER_START + 700, START);
     let clocks = vec![Some(known_clock()), None, Some(ahead)];
@@ -77,14 +75,14 @@ fn the_proposal_is_of_the_clock_that_is_ahead_and_there_is_none_without_a_clock(
 
 #[test]
 fn owners_of_different_nodes_are_different() {
-    let it = three(WaitPolicy::Once);
+    let it = three_nodes(WaitPolicy::Once);
     assert_ne!(it.arg_of(0, OWNER), it.arg_of(1, OWNER));
     assert_ne!(it.arg_of(1, OWNER), it.arg_of(2, OWNER));
 }
 
 #[test]
-fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
-    assert_eq!(three(WaitPolicy::Once).timeout_ms(), 1_000);
+fn a_node_is_waited_for_a_tenth_of_the_lease_and_a_second_at_most() {
+    assert_eq!(three_nodes(WaitPolicy::Once).timeout_ms(), 1_000);
     let spec = red_lock_spec(3, WaitPolicy::Once);
     let it = red_lock_with(AcquireQuorumSpec { lease: lease(2_000), ..spec });
     assert_eq!(it.timeout_ms(), 200);
@@ -92,35 +90,35 @@ fn a_node_gets_a_tenth_of_the_lease_and_a_second_at_the_most() {
 
 #[test]
 fn the_largest_of_different_tokens_is_stored_before_it_is_returned() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
-    assert_eq!(it.arg_of(0, RAISED_TO), "9");
+    assert_eq!(it.arg_of(0, RAISED_TOKEN), "9");
     let multi_grant = it.reply_from(0, granted(9)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (9, vec![0, 1]));
 }
 
 #[test]
 fn a_larger_stored_token_is_not_a_confirmation_but_the_next_token_to_store() {
-    let it = three(WaitPolicy::Once)
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
         .reply_from(0, granted(12))
         .expect_calls(&[(1, RAISE)]);
-    assert_eq!(it.arg_of(1, RAISED_TO), "12");
+    assert_eq!(it.arg_of(1, RAISED_TOKEN), "12");
     assert_eq!(it.reply_from(1, granted(12)).expect_done().unwrap().token.as_u64(), 12);
 }
 
 #[test]
-fn a_node_that_replies_while_others_are_raised_may_confirm() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+fn a_node_with_the_largest_token_completes_a_majority_before_a_raise_is_confirmed() {
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.reply_from(2, granted(9));
     assert_eq!(voters(&it.expect_outcome().unwrap()), [1, 2]);
 }
 
 #[test]
-fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
-    let it = three(WaitPolicy::Once)
+fn a_node_that_lost_its_hold_before_the_raise_does_not_count() {
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(5))
         .reply_from(1, granted(9))
         .expect_calls(&[(0, RAISE)])
@@ -134,7 +132,7 @@ fn a_node_that_was_lost_when_it_was_to_be_raised_does_not_count() {
 
 #[test]
 fn a_token_in_the_reply_of_a_loss_was_not_stored() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(5)).reply_from(1, granted(9));
     let it = it.expect_calls(&[(0, RAISE)]);
     let it = it.reply_from(0, ScriptReply::new(Code::Lost, 9, 30_000));
     assert!(!it.is_done());
@@ -143,7 +141,7 @@ fn a_token_in_the_reply_of_a_loss_was_not_stored() {
 
 #[test]
 fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(20_000))
         .reply_from(2, busy(20_000))
@@ -156,8 +154,8 @@ fn the_holder_of_the_lowest_node_keeps_it_and_retries_the_others() {
 
 #[test]
 fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
-    let it = three(up_to(30_000));
-    assert_eq!((it.arg_of(0, LAST), it.arg_of(1, LAST)), ("0", "1"));
+    let it = three_nodes(up_to(30_000));
+    assert_eq!((it.arg_of(0, LAST_TRY), it.arg_of(1, LAST_TRY)), ("0", "1"));
     let it = it
         .reply_from(0, busy(20_000))
         .reply_from(1, granted(5))
@@ -175,8 +173,8 @@ fn every_other_client_releases_and_waits_for_the_lowest_node_alone() {
 }
 
 #[test]
-fn parts_kept_for_too_long_are_released() {
-    let mut it = three(up_to(30_000))
+fn nodes_kept_for_too_long_are_released() {
+    let mut it = three_nodes(up_to(30_000))
         .reply_from(0, granted(5))
         .reply_from(1, busy(-1))
         .reply_from(2, busy(-1));
@@ -186,17 +184,17 @@ fn parts_kept_for_too_long_are_released() {
     }
     let it = it.reply_from(0, Code::Done);
     let before = it.calls().len();
-    assert_eq!(it.advance_to_timeout().calls().len() - before, 3, "all again");
+    assert_eq!(it.advance_to_timeout().calls().len() - before, 3, "a retry of all nodes");
 }
 
 #[test]
 fn a_waiter_for_the_lowest_node_retries_all_nodes_once_more_when_its_wait_is_over() {
     let refused = |it| (0..3).fold(it, |it: Conversation<_>, node| it.reply_from(node, busy(-1)));
-    let mut it = refused(three(up_to(10_000))).advance_to_timeout();
+    let mut it = refused(three_nodes(up_to(10_000))).advance_to_timeout();
     while it.elapsed_ms() < 10_000 {
         it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, busy(-1)).advance_to_timeout();
     }
-    let it = it.expect_calls(&ALL);
-    assert_eq!([0, 1, 2].map(|node| it.arg_of(node, LAST)), ["1"; 3]);
+    let it = it.expect_calls(&ACQUIRE_ALL);
+    assert_eq!([0, 1, 2].map(|node| it.arg_of(node, LAST_TRY)), ["1"; 3]);
     assert_eq!(refused(it).expect_done(), Err(AcquireError::Busy { remaining: None }));
 }

@@ -6,11 +6,10 @@ use edgelatch_proto::protocol::reply::Code;
 use edgelatch_proto::timing::WaitPolicy;
 
 use crate::language::*;
-use crate::red_lock::{three, voters};
+use crate::red_lock::{three_nodes, voters};
 
 const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
-const RAISED_TO: usize = 6;
 /// The nodes' time at the start, as a token.
 const NOW: u64 = SERVER_START * 1000;
 /// A token that a node accepts at the start, half a minute ahead; and one that no node accepts, an
@@ -18,6 +17,7 @@ const NOW: u64 = SERVER_START * 1000;
 const AHEAD: u64 = NOW + 30_000_000;
 const FAR_AHEAD: u64 = NOW + 3_600_000_000;
 
+/// Checks that the nodes accept no common token.
 fn assert_cannot_agree(outcome: Result<MultiGrant, AcquireError>) {
     let Err(AcquireError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(refusal.kind(), RefusalKind::TokenRange);
@@ -31,7 +31,8 @@ fn expect_all_released(it: Conversation<AcquireQuorum>) -> Conversation<AcquireQ
 
 #[test]
 fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
     assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
@@ -39,7 +40,8 @@ fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
 
 #[test]
 fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
@@ -49,7 +51,7 @@ fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
 
 #[test]
 fn a_majority_that_rejects_a_token_ends_the_wait() {
-    let it = three(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
+    let it = three_nodes(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
     let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
     let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, Code::TokenAhead);
@@ -58,7 +60,8 @@ fn a_majority_that_rejects_a_token_ends_the_wait() {
 
 #[test]
 fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
+    let it =
+        three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
     assert!(!it.is_done() && it.count(RAISE) == 0, "{it}");
     let multi_grant = it.reply_from(2, granted(NOW)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (NOW, vec![1, 2]));
@@ -66,12 +69,12 @@ fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
 
 #[test]
 fn the_largest_token_that_a_majority_accepts_is_stored() {
-    let it = three(WaitPolicy::Once)
+    let it = three_nodes(WaitPolicy::Once)
         .reply_from(0, granted(NOW))
         .reply_from(1, granted(FAR_AHEAD))
         .reply_from(2, granted(AHEAD))
         .expect_calls(&[(0, RAISE)]);
-    assert_eq!(it.arg_of(0, RAISED_TO), AHEAD.to_string());
+    assert_eq!(it.arg_of(0, RAISED_TOKEN), AHEAD.to_string());
     let multi_grant = it.reply_from(0, granted(AHEAD)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (AHEAD, vec![0, 2]));
 }
@@ -79,14 +82,14 @@ fn the_largest_token_that_a_majority_accepts_is_stored() {
 /// After clocks were set back, tokens continue above the last ones.
 #[test]
 fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
-    let it = three(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
+    let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
     let multi_grant = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (FAR_AHEAD, vec![0, 2]));
 }
 
 #[test]
 fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(2 * FAR_AHEAD))
         .reply_from(2, granted(NOW));
@@ -97,7 +100,7 @@ fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
 /// The third node may agree with the node whose token it accepts.
 #[test]
 fn while_a_node_is_busy_the_others_wait_for_it() {
-    let it = three(up_to(30_000))
+    let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(NOW))
         .reply_from(2, busy(20_000))

@@ -20,7 +20,7 @@ fn release(longest: LeaseTime) -> Conversation<Release> {
 fn one_request_ends_a_hold_under_the_bound_of_its_acquisition() {
     let it = release(LeaseTime::DEFAULT).expect_call(RELEASE).reply(Code::Done);
     assert_eq!(it.expect_done(), Ok(Released::Released));
-    assert_eq!(it.calls()[0].arg(2), (SERVER_START + 90_000).to_string());
+    assert_eq!(it.calls()[0].arg(NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 
 #[test]
@@ -45,13 +45,13 @@ fn a_release_is_unknown_after_five_unanswered_attempts() {
     assert!(it.elapsed_ms() > 800, "the attempts outlast a short outage of the gateway");
     // A copy of the acquisition may be executed until 90 s after it was sent, and then extends the
     // hold by a lease.
-    let held_at_most = held_at_most(90_000 + 60_000, ms(it.elapsed_ms()));
+    let held_at_most = held_at_most(HORIZON_MS + 60_000, ms(it.elapsed_ms()));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
     assert_eq!(it.expect_done(), Err(unknown));
 }
 
 #[test]
-fn a_refusal_after_an_unanswered_attempt_proves_nothing() {
+fn a_refusal_after_an_unanswered_attempt_leaves_the_outcome_unknown() {
     let it = release(LeaseTime::DEFAULT).fail_attempts(RELEASE, 1, FailureKind::Broken);
     let it = it.advance_to_timeout().expect_call(RELEASE).refuse("WRONGPASS no");
     let outcome = it.expect_done();

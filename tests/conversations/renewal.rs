@@ -10,20 +10,17 @@ use edgelatch_proto::timing::{AttemptTime, LeaseTime};
 use crate::language::*;
 
 const RENEW: &str = "lock_renew";
-const NOT_AFTER: usize = 2;
-const LEASE: usize = 6;
 
-/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
-const TRUSTED: u64 = 30_000 - 302;
+/// How far the host's wall clock is set back, in milliseconds: to zero.
+const WALL_STEP_MS: i64 = 9_000_000;
 
 /// S9.
 #[test]
-fn a_renewal_is_due_a_third_after_the_sending() {
-    let it =
-        renewal(true).expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
+fn a_renewal_is_due_a_third_of_the_lease_after_the_sending() {
+    let it = renewal().expect_timeout_in(TimeoutReason::RenewalDue, 10_000).advance_to_timeout();
     let it = it.expect_call(RENEW).advance(50).reply(granted(TOKEN));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
-    assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED - 50));
+    assert_eq!(it.machine().lease().remaining(it.now()), ms(TRUSTED_MS - 50));
     // The next renewal counts from the sending of the request too.
     it.expect_timeout_in(TimeoutReason::RenewalDue, 9_950);
 }
@@ -42,24 +39,24 @@ fn an_unanswered_renewal_leaves_time_for_another() {
     }
 }
 
-/// Returns the renewals of a hold that was requested `wait_ms` after the start, and the time of the
+/// Returns the renewals of a hold that was requested `sent_ms` after the start, and the time of the
 /// request.
-fn renewal_after(wait_ms: u64, time: LeaseTime) -> (Conversation<Renewal>, Instant) {
-    let sent_at = START + ms(wait_ms);
-    let grant = Grant { lease: Lease::confirmed(time, sent_at), ..grant(time) };
+fn renewal_after(sent_ms: u64, lease: LeaseTime) -> (Conversation<Renewal>, Instant) {
+    let sent_at = START + ms(sent_ms);
+    let grant = Grant { lease: Lease::confirmed(lease, sent_at), ..grant(lease) };
     let (attempt, clock) = (AttemptTime::DEFAULT, Some(known_clock()));
     let machine = Renewal::new(target(), grant, true, attempt, entropy(), clock);
-    (Conversation::new_after(machine, wait_ms), sent_at)
+    (Conversation::new_after(machine, sent_ms), sent_at)
 }
 
 #[test]
 fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() {
     // A renewal is due at a multiple of 2.5 s, a quarter of the interval of renewals.
-    for (wait, due) in [(0, 10_000), (1, 10_000), (2_499, 10_000), (2_500, 12_500)] {
-        let (mut it, _) = renewal_after(wait, LeaseTime::DEFAULT);
+    for (sent_ms, due_ms) in [(0, 10_000), (1, 10_000), (2_499, 10_000), (2_500, 12_500)] {
+        let (mut it, _) = renewal_after(sent_ms, LeaseTime::DEFAULT);
         for round in 0..3 {
             it = it.advance_to_timeout();
-            assert_eq!(it.elapsed_ms(), due + 10_000 * round, "{wait}");
+            assert_eq!(it.elapsed_ms(), due_ms + 10_000 * round, "{sent_ms}");
             // The delay of the reply does not matter.
             it = it.expect_call(RENEW).advance(700).reply(granted(TOKEN));
         }
@@ -67,17 +64,17 @@ fn leases_of_about_the_same_age_are_renewed_at_the_same_time_and_stay_in_step() 
 }
 
 #[test]
-fn a_renewal_is_never_later_than_a_third_and_sooner_by_a_quarter_of_it_at_the_most() {
-    for time in [100, 101, 3_000, 29_999, 30_000, 86_400_000].map(lease) {
-        for wait in (0..20_000).step_by(37) {
-            let (it, sent_at) = renewal_after(wait, time);
+fn a_renewal_is_due_a_quarter_to_a_third_of_the_lease_after_the_sending() {
+    for lease in [100, 101, 3_000, 29_999, 30_000, 86_400_000].map(lease) {
+        for sent_ms in (0..20_000).step_by(37) {
+            let (it, sent_at) = renewal_after(sent_ms, lease);
             let it = it.expect_timeout(TimeoutReason::RenewalDue);
             let due = sent_at + ms(it.timeout_ms());
-            let third = time.get() / 3;
+            let third = lease.get() / 3;
             let after = due.max_elapsed(sent_at);
             assert!(
                 after <= third && after + third / 4 + ms(1) > third,
-                "{time:?} {wait} {after:?}"
+                "{lease:?} {sent_ms} {after:?}"
             );
         }
     }
@@ -85,7 +82,7 @@ fn a_renewal_is_never_later_than_a_third_and_sooner_by_a_quarter_of_it_at_the_mo
 
 #[test]
 fn a_gateway_that_takes_three_seconds_renews_in_time() {
-    let mut it = renewal(true);
+    let mut it = renewal();
     for _ in 0..5 {
         it = it.advance_to_timeout().expect_call(RENEW).advance(3_000).reply(granted(TOKEN));
         assert_eq!(it.machine().state(), LeaseState::Renewed);
@@ -94,36 +91,35 @@ fn a_gateway_that_takes_three_seconds_renews_in_time() {
 
 #[test]
 fn each_renewal_has_a_bound_of_its_own() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW);
-    // The time of one attempt, and a second.
-    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + 5_000 + 1_000).to_string());
+    let it = renewal().advance_to_timeout().expect_call(RENEW);
+    // One attempt, and a second.
+    assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 10_000 + ATTEMPT_MS + 1_000).to_string());
 }
 
 /// S23.
 #[test]
 fn a_wall_clock_that_is_set_back_changes_nothing() {
-    // The wall clock reads zero.
-    renewal(true).advance_clocks(10_000, -9_000_000).wake().expect_call(RENEW);
+    renewal().advance_host_clocks(10_000, -WALL_STEP_MS).wake().expect_call(RENEW);
 }
 
 /// S10, S28.
 #[test]
-fn a_renewal_beside_the_machine_is_adopted_and_never_shortens() {
-    let it = renewal(true).advance(5_000);
+fn a_renewal_on_demand_is_adopted_and_never_shortens_the_lease() {
+    let it = renewal().advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
-    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
+    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED_MS));
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(lease(100), now)));
-    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED));
+    assert_eq!(it.machine().lease().remaining(now), ms(TRUSTED_MS));
     // The machine does not renew more often either.
     it.expect_timeout_in(TimeoutReason::RenewalDue, 10_000);
 }
 
-/// The client takes the state of the hold from the machine after each input, so the machine's must
-/// not be older than that of the renewal beside it.
+/// The client takes the state of the hold from the machine after each input, so that state must not
+/// be older than a renewal on demand.
 #[test]
-fn a_renewal_beside_the_machine_renews_its_state_too() {
-    let it = renewal(true).advance(5_000);
+fn an_adopted_renewal_on_demand_makes_the_state_renewed() {
+    let it = renewal().advance(5_000);
     let now = it.now();
     let it = it.update(|renewal| renewal.adopt(Lease::confirmed(LeaseTime::DEFAULT, now)));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
@@ -134,13 +130,13 @@ fn a_renewal_beside_the_machine_renews_its_state_too() {
     assert_eq!(it.machine().state(), LeaseState::Renewed);
 }
 
-/// The client's record of the hold still has the earlier lease; the client exchanges the leases of
-/// record and machine before and after each input.
+/// The client has the machine adopt the lease of its own record of the hold before each input. That
+/// lease may be the one from before the step.
 #[test]
-fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
-    let it = renewal(true);
+fn a_lease_from_before_a_step_back_of_the_clock_changes_nothing_when_adopted() {
+    let it = renewal();
     let before = it.machine().lease();
-    let it = it.advance_clocks(10_000, -9_000_000).wake();
+    let it = it.advance_host_clocks(10_000, -WALL_STEP_MS).wake();
     let it = it.expect_call(RENEW).reply(granted(TOKEN));
     let renewed = it.machine().lease();
     let it = it.update(|renewal| renewal.adopt(before));
@@ -153,13 +149,14 @@ fn a_clock_reading_from_before_a_step_back_is_not_reported_as_a_new_step() {
 fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
     let machine = renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
-    assert_eq!(it.arg(LEASE), "30000");
+    assert_eq!(it.arg(RENEWED_LEASE), "30000");
     let it = it.reply(granted(TOKEN)).advance_to_timeout().expect_call(RENEW);
     // 20 s have passed, so 24 s are left.
-    assert_eq!(it.arg(LEASE), "24000");
+    assert_eq!(it.arg(RENEWED_LEASE), "24000");
     let it = it.reply(granted(TOKEN).with_ms(24_000));
-    assert_eq!(it.machine().lease().remaining(it.now()), ms(24_000 - 242));
-    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, 24_000 - 242).advance_to_timeout();
+    assert_eq!(it.machine().lease().remaining(it.now()), ms(trusted_ms(24_000)));
+    let it =
+        it.expect_timeout_in(TimeoutReason::LeaseEnds, trusted_ms(24_000)).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
@@ -168,7 +165,7 @@ fn a_renewal_on_demand_counts_from_its_sending() {
     let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW).advance(100);
     let it = it.reply(granted(TOKEN).with_ms(60_000));
     let renewed = it.expect_done().unwrap();
-    assert_eq!(renewed.lease.remaining(it.now()), ms(60_000 - 602 - 100));
+    assert_eq!(renewed.lease.remaining(it.now()), ms(trusted_ms(60_000) - 100));
     assert_eq!(renewed.token.as_u64(), TOKEN);
 }
 

@@ -9,19 +9,17 @@ use crate::language::*;
 
 const RENEW: &str = "lock_renew";
 
-/// How long a holder relies on a lease of 30 s after its request was sent, in milliseconds.
-const TRUSTED: u64 = 30_000 - 302;
-
 #[test]
-fn a_lease_for_a_fixed_time_is_only_watched() {
-    let it =
-        renewal(false).expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
+fn a_lease_for_a_fixed_time_is_not_renewed() {
+    let it = Conversation::new(renewal_machine(LeaseTime::DEFAULT, false))
+        .expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS)
+        .advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
 #[test]
 fn a_hold_that_redis_does_not_store_is_lost_at_once() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
+    let it = renewal().advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
     assert_eq!(it.expect_done(), Some(LossReason::Gone));
     assert_eq!(it.machine().state(), LeaseState::Lost(LossReason::Gone));
 }
@@ -29,20 +27,20 @@ fn a_hold_that_redis_does_not_store_is_lost_at_once() {
 /// S9.
 #[test]
 fn an_unanswered_renewal_is_retried_until_the_lease_expires() {
-    let mut it = renewal(true).advance_to_timeout();
+    let mut it = renewal().advance_to_timeout();
     while it.machine().state() != LeaseState::Lost(LossReason::Expired) {
         it = it.expect_call(RENEW).fail(FailureKind::Broken);
         assert_eq!(it.machine().state(), LeaseState::Unknown);
         it = it.advance_to_timeout();
     }
     assert!(it.calls().len() > 3, "{}", it.calls().len());
-    assert_eq!(it.elapsed_ms(), TRUSTED, "neither later nor much earlier");
+    assert_eq!(it.elapsed_ms(), TRUSTED_MS, "when the holder stops relying on the lease");
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
 #[test]
 fn a_late_renewal_is_no_loss() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Late);
+    let it = renewal().advance_to_timeout().expect_call(RENEW).reply(Code::Late);
     assert_eq!(it.machine().state(), LeaseState::Unknown);
     let it = it.advance_to_timeout().expect_call(RENEW).reply(granted(TOKEN));
     assert_eq!(it.machine().state(), LeaseState::Renewed);
@@ -52,13 +50,13 @@ fn a_late_renewal_is_no_loss() {
 #[test]
 fn a_host_that_slept_finds_its_lease_lost() {
     // The host slept for ten minutes, in which its monotonic clock stood still.
-    let it = renewal(true).advance_clocks(0, 600_000).wake();
+    let it = renewal().advance_host_clocks(0, 600_000).wake();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
 }
 
 #[test]
 fn a_loss_is_reported_although_another_renewal_was_adopted_meanwhile() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW);
+    let it = renewal().advance_to_timeout().expect_call(RENEW);
     let adopted = Lease::confirmed(LeaseTime::DEFAULT, it.now());
     let it = it.update(|renewal| renewal.adopt(adopted));
     assert_eq!(it.reply(Code::Lost).expect_done(), Some(LossReason::Gone));
@@ -67,25 +65,25 @@ fn a_loss_is_reported_although_another_renewal_was_adopted_meanwhile() {
 /// S80.
 #[test]
 fn a_release_ends_a_renewal_at_once() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).cancel();
+    let it = renewal().advance_to_timeout().expect_call(RENEW).cancel();
     assert_eq!(it.expect_done(), None);
 }
 
 #[test]
 fn a_stopped_renewal_sends_no_call() {
-    let it = renewal(true).update(Renewal::stop_renewing);
-    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED).advance_to_timeout();
+    let it = renewal().update(Renewal::stop_renewing);
+    let it = it.expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
     assert!(it.calls().is_empty());
 }
 
 #[test]
-fn a_stopped_renewal_gives_up_its_call_and_keeps_what_is_known() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).update(Renewal::stop_renewing);
+fn a_stopped_renewal_awaits_no_reply_and_keeps_a_known_loss() {
+    let it = renewal().advance_to_timeout().expect_call(RENEW).update(Renewal::stop_renewing);
     let it = it.expect_timeout(TimeoutReason::LeaseEnds).advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));
     // A lost hold has no lease to watch.
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
+    let it = renewal().advance_to_timeout().expect_call(RENEW).reply(Code::Lost);
     let it = it.update(Renewal::stop_renewing);
     assert_eq!(it.expect_done(), Some(LossReason::Gone));
 }

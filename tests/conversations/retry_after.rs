@@ -13,13 +13,13 @@ const ACQUIRE: &str = "lock_acquire";
 const RELEASE: &str = "lock_release";
 const RENEW: &str = "lock_renew";
 
-/// The failure of a call that a gateway rejects, with this `Retry-After`.
+/// The failure of a call that a gateway rejects for a `Retry-After` of `seconds`.
 fn rejected(seconds: u64) -> FailureKind {
     let retry_after = Some(Duration::from_secs(seconds));
     FailureKind::Gateway { status: 429, retry_after }
 }
 
-/// The longest `Retry-After`.
+/// The longest `Retry-After`, in seconds.
 const FOREVER: u64 = u64::MAX;
 
 /// S47.
@@ -48,7 +48,7 @@ fn a_wait_for_several_parts_obeys_the_retry_after_of_the_refused_one() {
 
 /// S47.
 #[test]
-fn a_wait_that_ends_first_has_its_last_try_then() {
+fn a_wait_that_ends_before_the_retry_after_has_its_last_try_at_its_end() {
     let it = acquire(up_to(3_000)).expect_call(ACQUIRE).fail(rejected(FOREVER));
     let it = it.expect_timeout_in(TimeoutReason::RetryAfter, 3_000).advance_to_timeout();
     assert!(it.expect_call(ACQUIRE).reply(granted(TOKEN)).expect_done().is_ok());
@@ -78,31 +78,30 @@ fn no_message_shortens_a_retry_after() {
 /// S47.
 #[test]
 fn a_retry_outside_a_wait_obeys_retry_after_for_one_attempt_s_time_at_most() {
-    let attempt = 5_000;
     let mut it = acquire(WaitPolicy::Once);
     for _ in 0..2 {
         it = it.expect_call(ACQUIRE).fail(rejected(FOREVER));
-        it = it.expect_timeout_in(TimeoutReason::BackOff, attempt).advance_to_timeout();
+        it = it.expect_timeout_in(TimeoutReason::BackOff, ATTEMPT_MS).advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE).fail(rejected(FOREVER)).expect_call(RELEASE);
     let outcome = it.reply(Code::Done).expect_done();
     assert_eq!(outcome, Err(AcquireError::Unreachable(rejected(FOREVER))));
 
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).expect_call(RELEASE);
-    it.fail(rejected(FOREVER)).expect_timeout_in(TimeoutReason::BackOff, attempt);
+    it.fail(rejected(FOREVER)).expect_timeout_in(TimeoutReason::BackOff, ATTEMPT_MS);
 }
 
 /// S47.
 #[test]
 fn a_renewal_is_retried_after_half_of_the_remaining_time() {
-    let it = renewal(true).advance_to_timeout().expect_call(RENEW).fail(rejected(5));
+    let it = renewal().advance_to_timeout().expect_call(RENEW).fail(rejected(5));
     let mut it = it.expect_timeout_in(TimeoutReason::RenewalDue, 5_000).advance_to_timeout();
     let mut renewals = 0;
     while it.machine().state() != LeaseState::Lost(LossReason::Expired) {
         let left = it.machine().lease().remaining(it.now());
         it = it.expect_call(RENEW).fail(rejected(FOREVER));
         renewals += 1;
-        // At the end of the lease, the usual pause is the minimum.
+        // Near the end of the lease the usual pause of up to 2 s is longer than half of the rest.
         assert!(ms(it.timeout_ms()) <= (left / 2).max(ms(2_000)), "{left:?}");
         it = it.advance_to_timeout();
     }

@@ -33,7 +33,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     let older = newest.as_u64() - 1;
     let it = acquiring().reply(granted(older)).expect_call(RELEASE).reply(Code::Done);
     assert_eq!(it.expect_done(), Err(AcquireError::TokenRegressed { newest: newest.as_u64() }));
-    // The release is not confirmed.
+    // If the release is not confirmed, the hold may still exist.
     let it = acquiring().reply(granted(older));
     let outcome = it.fail_attempts(RELEASE, 3, FailureKind::Broken).expect_done();
     assert!(matches!(outcome, Err(AcquireError::Unknown { .. })), "{outcome:?}");
@@ -44,7 +44,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
 /// S57.
 #[test]
 fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_others() {
-    let mut spec = multi_lock_spec(vec![plain(0), plain(1)], up_to(30_000));
+    let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(30_000));
     spec.targets.newest = vec![None, Some(token(11))];
     let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
@@ -63,7 +63,7 @@ fn the_token_that_was_granted_before_may_be_granted_again() {
     let it = acquire_with(spec);
     let it = it.expect_call(ACQUIRE).reply(granted(10));
     assert_eq!(it.expect_done().unwrap().token.as_u64(), 10);
-    let mut spec = multi_lock_spec(vec![plain(0)], up_to(30_000));
+    let mut spec = multi_lock_spec(vec![plain_part(0)], up_to(30_000));
     spec.targets.newest = vec![newest];
     let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, granted(10));

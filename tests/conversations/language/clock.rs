@@ -1,4 +1,5 @@
-//! The clocks of a conversation: two of the host, and the one of Redis.
+//! The clocks of a conversation, two of the host and the one of Redis; and the durations that most
+//! tests need.
 
 use std::time::Duration;
 
@@ -13,6 +14,31 @@ pub(crate) const START: Instant = Instant::from_millis(START_MONOTONIC, START_WA
 const START_MONOTONIC: u64 = 5_000;
 const START_WALL: u64 = 9_000_000;
 
+/// The default lease, in milliseconds.
+pub(crate) const LEASE_MS: u64 = 30_000;
+
+/// How long a holder relies on the default lease after its request was sent, in milliseconds.
+pub(crate) const TRUSTED_MS: u64 = trusted_ms(LEASE_MS);
+
+/// How long a holder relies on a lease after its request was sent: the allowance for drift is 1 %
+/// and 2 ms.
+pub(crate) const fn trusted_ms(lease_ms: u64) -> u64 {
+    lease_ms - lease_ms / 100 - 2
+}
+
+/// The default time of an attempt, in milliseconds.
+pub(crate) const ATTEMPT_MS: u64 = 5_000;
+
+/// How long after the end of its wait a request may still be executed, in milliseconds.
+pub(crate) const HORIZON_MS: u64 = 90_000;
+
+/// How long Redis remembers a request without a bound, and so may execute a copy of it, in
+/// milliseconds.
+pub(crate) const UNBOUNDED_MS: u64 = 600_000;
+
+/// How long a wait uses one owner, in milliseconds: a round.
+pub(crate) const ROUND_MS: u64 = 600_000;
+
 /// Redis' clock, as a client knows it after a reply at [`START`].
 pub(crate) const fn known_clock() -> ServerClock {
     ServerClock::new(SERVER_START, START)
@@ -22,14 +48,14 @@ pub(crate) const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Upper bound on how long a hold still exists that ends `until` milliseconds after a reading of
-/// Redis' clock. `passed` is the client's time since that reading.
+/// Upper bound on how long a hold still exists that ends `until_ms` after a reading of Redis'
+/// clock. `passed` is the client's time since that reading.
 ///
 /// The client's clock may run 1 % and 2 ms fast. The function therefore subtracts this drift from
 /// `passed`, and adds the drift of the rest to the rest.
-pub(crate) fn held_at_most(until: u64, passed: Duration) -> Duration {
+pub(crate) fn held_at_most(until_ms: u64, passed: Duration) -> Duration {
     let drift = |time: Duration| time / 100 + ms(2);
-    let left = ms(until) - passed.saturating_sub(drift(passed));
+    let left = ms(until_ms) - passed.saturating_sub(drift(passed));
     left + drift(left)
 }
 

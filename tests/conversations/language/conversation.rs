@@ -13,7 +13,7 @@
 //! ```
 //!
 //! After each input the conversation polls the machine until it waits or is done, as the client's
-//! driver does. Expectations are in `expectations.rs`.
+//! driver does. Expectations are in `expectations.rs`. The tests call a conversation `it`.
 
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ impl<M: Machine> Conversation<M> {
 
     /// Advances the host's clocks by different amounts, without waking the machine. Redis' clock
     /// stands still.
-    pub(crate) const fn advance_clocks(mut self, monotonic_ms: u64, wall_ms: i64) -> Self {
+    pub(crate) const fn advance_host_clocks(mut self, monotonic_ms: u64, wall_ms: i64) -> Self {
         self.clocks.advance_host(monotonic_ms, wall_ms);
         self
     }

@@ -11,12 +11,12 @@ use edgelatch_proto::protocol::calls::{
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::{AttemptTime, LeaseTime, RequestBudget, WaitPolicy, WaitTime};
 
-use super::clock::{START, known_clock, ms};
+use super::clock::{SERVER_START, START, known_clock, ms};
 use super::conversation::Conversation;
 use super::reply::granted;
 
-/// A fencing token as Redis mints it.
-pub(crate) const TOKEN: u64 = 1_700_000_000_000_000;
+/// A fencing token as Redis mints it: its time in microseconds.
+pub(crate) const TOKEN: u64 = SERVER_START * 1_000;
 
 pub(crate) fn lock_name(name: &str) -> LockName {
     LockName::parse(name).unwrap()
@@ -49,6 +49,7 @@ pub(crate) fn up_to(wait_ms: u64) -> WaitPolicy {
     WaitPolicy::UpTo(WaitTime::new(ms(wait_ms)).unwrap())
 }
 
+/// A budget for the parameters of an acquisition.
 pub(crate) fn budget(requests: u32) -> Option<RequestBudget> {
     Some(RequestBudget::new(requests).unwrap())
 }
@@ -88,8 +89,9 @@ pub(crate) fn renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
     Renewal::new(target(), grant, renews, attempt, entropy(), Some(known_clock()))
 }
 
-pub(crate) fn renewal(renews: bool) -> Conversation<Renewal> {
-    Conversation::new(renewal_machine(LeaseTime::DEFAULT, renews))
+/// The renewals of a hold with the default lease.
+pub(crate) fn renewal() -> Conversation<Renewal> {
+    Conversation::new(renewal_machine(LeaseTime::DEFAULT, true))
 }
 
 /// A renewal on demand, at the start, to this lease.
@@ -115,24 +117,24 @@ pub(crate) fn inspect_machine() -> Query {
     Query::new(|request| target().inspect(request, None), AttemptTime::DEFAULT, entropy())
 }
 
-/// The wait for a latch, with at most this number of queries.
+/// The wait for a count-down latch, with at most this number of queries.
 pub(crate) fn latch_wait(wait_ms: u64, queries: Option<u32>) -> Conversation<AwaitLatch> {
     let calls = CountDownLatchCalls::new(lock_name("job"), Publish::Plain);
     let (budget, attempt) = (queries.and_then(budget), AttemptTime::DEFAULT);
     Conversation::new(AwaitLatch::new(calls, up_to(wait_ms), budget, attempt, entropy(), START))
 }
 
-/// The member of a multi-lock at this gateway, without a queue.
-pub(crate) fn plain(gateway: usize) -> Target {
-    lock(MEMBERS[gateway])
+/// The part of a multi-lock at this gateway, without a queue.
+pub(crate) fn plain_part(gateway: usize) -> Target {
+    lock(PART_NAMES[gateway])
 }
 
-/// The member of a multi-lock at this gateway, with a queue.
-pub(crate) fn fair(gateway: usize) -> Target {
-    fair_lock(MEMBERS[gateway])
+/// The part of a multi-lock at this gateway, with a queue.
+pub(crate) fn fair_part(gateway: usize) -> Target {
+    fair_lock(PART_NAMES[gateway])
 }
 
-const MEMBERS: [&str; 4] = ["a", "b", "c", "d"];
+const PART_NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 pub(crate) fn multi_lock_spec(parts: Vec<Target>, wait_policy: WaitPolicy) -> AcquireAllSpec {
     AcquireAllSpec::new(parts, wait_policy)
@@ -148,9 +150,9 @@ pub(crate) fn multi_lock_with(spec: AcquireAllSpec) -> Conversation<AcquireAll> 
     Conversation::new(multi_lock_machine(spec))
 }
 
-/// A multi-lock of `count` plain members.
+/// A multi-lock of `count` parts without a queue.
 pub(crate) fn multi_lock(count: usize, wait_policy: WaitPolicy) -> Conversation<AcquireAll> {
-    multi_lock_with(multi_lock_spec((0..count).map(plain).collect(), wait_policy))
+    multi_lock_with(multi_lock_spec((0..count).map(plain_part).collect(), wait_policy))
 }
 
 pub(crate) fn red_lock_spec(nodes: usize, wait_policy: WaitPolicy) -> AcquireQuorumSpec {

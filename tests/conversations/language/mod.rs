@@ -1,5 +1,6 @@
 //! The parts that all conversations share: the language, scripted replies, and machines.
 
+mod arguments;
 mod clock;
 mod conversation;
 mod expectations;
@@ -7,7 +8,8 @@ mod fixtures;
 mod reply;
 mod run;
 
-pub(crate) use clock::{Clocks, SERVER_START, START, held_at_most, known_clock, ms};
+pub(crate) use arguments::*;
+pub(crate) use clock::*;
 pub(crate) use conversation::Conversation;
 pub(crate) use fixtures::*;
 pub(crate) use reply::{Call, ScriptReply, already_yours, busy, granted, queued, renewed};

@@ -7,6 +7,8 @@ use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Response}
 use edgelatch_proto::protocol::reply::{Code, Reply, RespValue};
 use edgelatch_proto::protocol::script::ScriptCall;
 
+use super::arguments::REQUEST_ID;
+
 /// One call that a machine has made.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -35,7 +37,7 @@ impl Call {
             RespValue::Text(value),
             RespValue::Int(ms),
             RespValue::Int(i64::try_from(server_ms).unwrap()),
-            RespValue::Text(self.arg(1).to_owned()),
+            RespValue::Text(self.arg(REQUEST_ID).to_owned()),
         ];
         let reply = Reply::read(&cells, self.script.request).expect("a reply of five elements");
         Input::Reply { call: self.id, reply: Reply { acknowledged, ..reply } }
@@ -98,7 +100,7 @@ impl From<Code> for ScriptReply {
     }
 }
 
-/// The reply that grants an acquisition with this token.
+/// The reply that grants an acquisition with this token and the default lease.
 pub(crate) fn granted(token: u64) -> ScriptReply {
     ScriptReply::new(Code::Done, token, 30_000)
 }
@@ -116,7 +118,8 @@ pub(crate) fn busy(remaining_ms: i64) -> ScriptReply {
 }
 
 /// The reply of a fair lock to a queued waiter: its place, 0 for the head of the queue, and the
-/// time within which it must retry. The holder has 20 s left.
+/// time within which it must retry. The waiter did not have to be restored to its place (the last
+/// 0), and the holder has 20 s left.
 pub(crate) fn queued(place: u32, retry_within_ms: u64) -> ScriptReply {
     ScriptReply::new(Code::No, format!("{place},{retry_within_ms},0"), 20_000)
 }
