@@ -42,6 +42,7 @@ named! {
         Held = "leases held",
         Busy = "waits that were over",
         Cancelled = "waits given up",
+        AcquisitionDropped = "acquisitions dropped",
         TooSlow = "grants that came too late",
         Unreachable = "acquisitions without an answer",
         Unknown = "acquisitions with an unknown outcome",

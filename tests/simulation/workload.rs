@@ -17,6 +17,7 @@ use fastrand::Rng;
 
 use super::coverage::CoverPoint;
 use super::engine::Sim;
+use super::faults::Faults;
 use super::host::HostHandle;
 use super::lease_checker::{LATE_MAX, TrustedLease};
 use super::plan::Kind;
@@ -105,7 +106,7 @@ impl Workload {
             time = Duration::from_millis(sim.plan.lease.max(4_000));
         }
         let acquisition = sim.record_call(&planned.claims, time);
-        let result = match self.draw(3) {
+        let result = match self.draw(4) {
             _ if must => {
                 options = options.lease(time).wait(WAIT_AFTER_FAULTS).max_requests(10_000);
                 planned.lock.acquire_with(options).await.map_err(Error::into_kind)
@@ -120,6 +121,13 @@ impl Workload {
                 let cancel = self.sleep(time);
                 let waits = options.wait_until_cancelled();
                 planned.lock.acquire_cancellable(waits, cancel).await.map_err(Error::into_kind)
+            }
+            2 => {
+                let waits = options.wait_until_cancelled();
+                match self.drop_early(planned.lock.acquire_with(waits)).await {
+                    Some(result) => result.map_err(Error::into_kind),
+                    None => return self.check_undone(operation).await,
+                }
             }
             _ => {
                 let wait = Duration::from_millis(1 + self.draw(self.sim.plan.lease * 2));
@@ -151,6 +159,32 @@ impl Workload {
                 sim.record_refusal(acquisition, &error);
                 self.count_failure(operation, &error);
             }
+        }
+    }
+
+    /// Awaits a future, but drops it at a random time: often within the first round trips.
+    async fn drop_early<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let time = self.draw(self.sim.plan.lease) >> self.draw(12);
+        let (mut future, mut end) = (pin!(future), pin!(self.sleep(Duration::from_millis(time))));
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(result) => Poll::Ready(Some(result)),
+            Poll::Pending => end.as_mut().poll(cx).map(|()| None),
+        })
+        .await
+    }
+
+    /// An acquisition was dropped, and the client undoes it without being asked to. Where nothing
+    /// disturbs that, nothing of it is held two attempts later.
+    async fn check_undone(&self, operation: u32) {
+        let (sim, plan) = (&self.sim, &self.sim.plan);
+        sim.coverage.count(CoverPoint::AcquisitionDropped, 1);
+        // An undisturbed attempt of two round trips, in microseconds.
+        let is_undisturbed =
+            plan.faults == Faults::NONE && plan.attempt * 1000 > 4 * plan.max_latency;
+        // Another acquisition of the same owner may have joined the hold.
+        if is_undisturbed && plan.kind != Kind::Owner {
+            self.sleep(Duration::from_millis(2 * plan.attempt)).await;
+            sim.check_not_held(operation, self.host, None);
         }
     }
 
