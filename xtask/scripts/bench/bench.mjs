@@ -15,13 +15,13 @@ import { print } from "./figures.mjs";
 import { measureGateways } from "./gateways.mjs";
 import { describeMachine } from "./machine.mjs";
 import {
-  measureHandoffs, measureMemory, measureSize, measureThroughput, measureTime, measureTraffic, measureWaiting,
+  measureHandoffs, measureMemory, measureServer, measureSize, measureThroughput, measureTime, measureTraffic, measureWaiting,
 } from "./measurements.mjs";
 import { recorded, writePages } from "./pages.mjs";
 
 const MEASUREMENTS = [
-  measureTraffic, measureHandoffs, measureWaiting, measureTime, measureMemory, measureThroughput, measureGateways, measureSize,
-  measureBlocks,
+  measureTraffic, measureHandoffs, measureWaiting, measureTime, measureServer, measureMemory, measureThroughput, measureGateways,
+  measureSize, measureBlocks,
 ];
 
 /** Measures everything; returns the results, which are also written into the folder. */

@@ -16,6 +16,7 @@ export const WHOLE = {
   waiters: [1, 10, 100],
   waitingSeconds: 10,
   processor: { rounds: 9, pairs: 400 },
+  server: { rounds: 9, pairs: 400 },
   starts: 15,
   /** The numbers of leases and waiters whose memory is measured. */
   counts: [1_000, 10_000],
@@ -39,6 +40,7 @@ export const QUICK = {
   waiters: [10],
   waitingSeconds: 1,
   processor: { rounds: 2, pairs: 50 },
+  server: { rounds: 1, pairs: 50 },
   starts: 1,
   counts: [200],
   tasks: [8],

@@ -7,6 +7,7 @@ const EDGELATCH = ["edgelatch", "edgelatch"];
 const UPSTASH = ["upstash", "@upstash/lock"];
 const REDLOCK = ["redlock", "redlock (TCP)"];
 const SEMAPHORE = ["redis-semaphore", "redis-semaphore (TCP)"];
+const REDISSON = ["redisson", "Redisson (TCP)"];
 /** The npm packages: their names in `tests/bench/subjects.mjs`, and in tables. */
 const PACKAGES = [EDGELATCH, UPSTASH, REDLOCK, SEMAPHORE];
 /** The libraries that are measured with waiters. */
@@ -17,7 +18,7 @@ const WAITERS = [
   UPSTASH,
   REDLOCK,
   SEMAPHORE,
-  ["redisson", "Redisson (TCP)"],
+  REDISSON,
 ];
 const BUNDLES = [
   ["edgelatch", "edgelatch, for Workers"],
@@ -145,6 +146,25 @@ export function measureTime(effort) {
       ["import until the first lock is held", "ms", times("first")],
     ]);
   });
+}
+
+/** Measures Redis' own time for a pair. */
+export async function measureServer(effort) {
+  announce("Redis' time");
+  const libraries = [...PACKAGES, REDISSON];
+  const scripts = ["eval", "evalsha"];
+  // These set the key by a command of its own.
+  const commands = { upstash: [...scripts, "set"], "redis-semaphore": [...scripts, "set"] };
+  const { rounds, pairs } = effort.server;
+  const found = await inTurn(libraries, ([key]) =>
+    // Each on its own Redis, whose statistics count no other library.
+    withEnv(effort, (env) => env.measure(key, "server", { rounds, pairs, commands: commands[key] ?? scripts })),
+  );
+  const how =
+    `the least of ${rounds} rounds of ${pairs} pairs, since other load only adds, by INFO commandstats; without the time for ` +
+    "connections and protocol, and without Redisson's DEL after each unlock";
+  const least = found.map(({ us }) => Math.min(...us));
+  return table("server", "Redis' time per acquire + release", how, labels(libraries), [["acquire + release", "µs", least]]);
 }
 
 /** Measures memory per held lease and per waiter. */

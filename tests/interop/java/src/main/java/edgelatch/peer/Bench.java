@@ -1,6 +1,7 @@
 package edgelatch.peer;
 
 import com.google.gson.Gson;
+import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
 import io.netty.channel.EventLoopGroup;
@@ -27,8 +28,9 @@ import org.redisson.config.Config;
 
 /**
  * Redisson's part of {@code cargo xtask bench}: measures the same figures as
- * {@code tests/bench/handoff.mjs} and {@code waiting.mjs} do for the other libraries. Takes their
- * arguments as JSON, with {@code redis} and {@code what}; prints a line of JSON.
+ * {@code tests/bench/handoff.mjs}, {@code waiting.mjs} and {@code server.mjs} do for the other
+ * libraries. Takes their arguments as JSON, with {@code redis} and {@code what}; prints a line of
+ * JSON.
  */
 public final class Bench {
     private static final long LEASE_MS = 60_000;
@@ -58,7 +60,11 @@ public final class Bench {
     /** Measures once and exits, even if threads still wait. */
     public static void main(String[] args) throws Exception {
         var bench = new Bench(JsonParser.parseString(args[0]).getAsJsonObject());
-        var figures = bench.options.get("what").getAsString().equals("handoff") ? bench.handoff() : bench.waiting();
+        var figures = switch (bench.options.get("what").getAsString()) {
+            case "handoff" -> bench.handoff();
+            case "server" -> bench.server();
+            default -> bench.waiting();
+        };
         System.out.println(new Gson().toJson(figures));
         System.out.flush();
         Runtime.getRuntime().halt(0);
@@ -142,6 +148,24 @@ public final class Bench {
         return Map.of("requests", sent() - before, "commands", total() - all - 2);
     }
 
+    private Object server() {
+        warmUp();
+        var commands = options.get("commands").getAsJsonArray();
+        int rounds = options.get("rounds").getAsInt();
+        int pairs = options.get("pairs").getAsInt();
+        var us = new ArrayList<Double>();
+        var lock = shared.getLock(name);
+        for (int round = 0; round < rounds; round++) {
+            long before = spent(commands);
+            for (int i = 0; i < pairs; i++) {
+                lock.lock(LEASE_MS, TimeUnit.MILLISECONDS);
+                lock.unlock();
+            }
+            us.add((double) (spent(commands) - before) / pairs);
+        }
+        return Map.of("us", us);
+    }
+
     private List<Waiter> waiters(int count, boolean apart) {
         var waiters = new ArrayList<Waiter>();
         for (int i = 0; i < count; i++) {
@@ -191,6 +215,16 @@ public final class Bench {
     private long sent() {
         var stats = info(InfoSection.COMMANDSTATS);
         return SENT.stream().mapToLong(command -> calls(stats.get("cmdstat_" + command))).sum();
+    }
+
+    /** The microseconds that Redis has spent on these commands. */
+    private long spent(JsonArray commands) {
+        var stats = info(InfoSection.COMMANDSTATS);
+        return commands.asList().stream().mapToLong(command -> usec(stats.get("cmdstat_" + command.getAsString()))).sum();
+    }
+
+    private static long usec(String stat) {
+        return stat == null ? 0 : Long.parseLong(stat.replaceFirst(".*usec=(\\d+),.*", "$1"));
     }
 
     private long total() {
