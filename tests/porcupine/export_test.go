@@ -53,7 +53,7 @@ func TestHistories(t *testing.T) {
 }
 
 // Some histories of clients or a Redis with a deliberate fault are rejected: otherwise the checker
-// would not find a real fault. They include all that the project's own checker of histories rejects.
+// would not find a real fault. They include all that the project's own checker rejects.
 func TestWithout(t *testing.T) {
 	for _, file := range exports(t, "without-*.jsonl") {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "without-"), ".jsonl")

@@ -43,8 +43,8 @@ func report(tallies map[string]*tally, drawing string) error {
 	for _, kind := range kinds {
 		t := tallies[kind]
 		fmt.Printf(
-			"%s: %d histories, %d operations, %d refusals; %d rejected (%d of %d that the simulation rejects)\n",
-			kind, t.histories, t.operations, t.refusals, t.rejected, t.both, t.broken,
+			"%s: %d histories, %d operations, %d refusals; %d rejected (%d by the simulation, %d by both)\n",
+			kind, t.histories, t.operations, t.refusals, t.rejected, t.broken, t.both,
 		)
 		for _, r := range t.rejections {
 			fmt.Println(r)

@@ -52,7 +52,9 @@ type change struct {
 // locks are the kinds with holds. In exclusive ones each hold excludes all others.
 var (
 	exclusiveKinds = []string{"fair", "fenced", "lock", "owner", "red", "spin"}
-	locks          = append([]string{"group", "multi", "permits", "read-write", "semaphore"}, exclusiveKinds...)
+	sharedKinds    = []string{"group", "multi", "permits", "read-write", "semaphore"}
+	countedKinds   = []string{"permits", "semaphore"}
+	locks          = append(sharedKinds, exclusiveKinds...)
 )
 
 var changes = []change{
@@ -61,7 +63,7 @@ var changes = []change{
 	{"a release left out while its lease is valid", exclusiveKinds, droppedReleases},
 	{"a loss reported while the lease is valid", locks, inventedLosses},
 	{"a reply that a hold is gone while the lease is valid", locks, inventedAbsences},
-	{"a refusal after the end of all holds", []string{"group", "lock", "permits", "semaphore"}, lateRefusals},
+	{"a refusal after the end of all holds", countedKinds, lateRefusals},
 	{"a latch that counted down once more", []string{"latch"}, doubledCounts},
 }
 
@@ -215,7 +217,8 @@ func inventedAbsences(h *history) (all []*history) {
 			continue
 		}
 		changed := h.copied()
-		changed.acquisitions[place].gone = &line{Op: "check", Call: a.returned(), Return: &at, Result: "gone"}
+		gone := line{Op: "check", Call: a.returned(), Return: &at, Result: "gone"}
+		changed.acquisitions[place].gone = &gone
 		all = append(all, changed)
 	}
 	return all

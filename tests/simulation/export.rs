@@ -141,8 +141,8 @@ fn acquisition(number: usize, client: &str, acquisition: &Acquisition) -> Value 
 }
 
 /// The facts that the holder of acquisition `number` has about its hold. A `lease` is valid by the
-/// holder's own clocks: the hold exists until `until` at least. A `check` is the reply of Redis that
-/// it has the hold (`held`) or not (`gone`).
+/// holder's own clocks: the hold exists until `until` at least. A `check` is the reply of Redis
+/// that it has the hold (`held`) or not (`gone`).
 fn proofs(number: usize, client: &str, acquisition: &Acquisition, hold: &Hold) -> Vec<Value> {
     // A reply is about the time at which its request was sent.
     let proof = |Observation { at, until }: &Observation| {
