@@ -79,6 +79,9 @@ func TestALossBeforeTheEndOfALeaseIsRejected(t *testing.T) {
 	b.hold(1, "exclusive", 0, 10, 1, 100).lease(40, 90).lost(40, 50)
 	b.rejected()
 	b = newHistory(t, "lock")
+	b.hold(1, "exclusive", 0, 10, 1, 100).gone(50).lost(50, 60)
+	b.rejected()
+	b = newHistory(t, "lock")
 	b.hold(1, "exclusive", 0, 10, 1, 100).gone(120).lost(130, 140)
 	b.accepted()
 }
@@ -89,6 +92,24 @@ func TestALossThatOnlyTheHoldersClockShowsIsNoProof(t *testing.T) {
 	b := newHistory(t, "lock")
 	b.hold(1, "exclusive", 0, 10, 1, 100).lost(40, 50)
 	b.accepted()
+}
+
+// A release that finds nothing ends nothing, but may end the other parts of a hold that has several.
+func TestAReleaseThatFindsNothingEndsOnlyOtherParts(t *testing.T) {
+	for _, kind := range []string{"lock", "red"} {
+		b := newHistory(t, kind)
+		b.hold(1, "exclusive", 0, 10, 1, 100).lease(40, 100).lost(40, 110)
+		b.hold(2, "exclusive", 45, 60, 2, 200)
+		if kind == "red" {
+			b.accepted()
+		} else {
+			b.rejected()
+		}
+		// No part can have been lost before the end of the lease.
+		b = newHistory(t, kind)
+		b.hold(1, "exclusive", 0, 10, 1, 100).lease(40, 100).lost(40, 90)
+		b.rejected()
+	}
 }
 
 func TestAHoldThatIsGoneIsNotReleased(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 
 var modes = map[string]mode{"exclusive": exclusive, "shared": shared, "permits": counted}
 
-// unset is the number of permits of an object before they are set up.
+// unset is the number of permits of an object before they are set up: too few for any claim.
 const unset = -1
 
 // A claim is an acquisition, as far as it concerns one object.
@@ -78,10 +78,10 @@ func (s state) permitsHeld() int {
 }
 
 // explains returns whether Redis may refuse a claim: a hold excludes it, or a possible hold that
-// may exist beside the known ones, or the permits are not set up.
+// may exist beside the known ones.
 func (s state) explains(c *claim) bool {
 	if c.mode == counted {
-		return s.permits == unset || s.explainsPermits(c)
+		return s.explainsPermits(c)
 	}
 	for _, other := range s.held {
 		if c.conflictsWith(other) {
@@ -97,8 +97,8 @@ func (s state) explains(c *claim) bool {
 	return false
 }
 
-// explainsPermits returns whether some of the possible holds take so many permits, beside the known
-// holds, that too few are left.
+// explainsPermits returns whether the permits are not set up, or some of the possible holds take so
+// many permits, beside the known holds, that too few are left.
 func (s state) explainsPermits(c *claim) bool {
 	left := s.permits - s.permitsHeld()
 	if left < c.Permits {

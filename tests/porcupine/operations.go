@@ -191,7 +191,7 @@ func (a *acquisition) beforeRelease(until int64) int64 {
 // but some parts of a hold that has several. If the lease was over by the clocks of the holder when
 // it sent the release, the holder reports a loss that it has not seen.
 func (a *acquisition) isSeenLost() bool {
-	if a.release.Result != "lost" || a.gone != nil {
+	if a.release.Result != "lost" {
 		return false
 	}
 	for _, lease := range a.leases {

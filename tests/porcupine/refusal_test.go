@@ -56,6 +56,33 @@ func TestAnUndoneAcquisitionExplainsRefusalsDuringItsCall(t *testing.T) {
 	b.rejected()
 }
 
+func TestAnUnknownAcquisitionExplainsRefusalsUntilItsBound(t *testing.T) {
+	endsBy := int64(60)
+	b := newHistory(t, "lock")
+	b.acquire(1, "exclusive", 0, 10, "unknown").last().EndsBy = &endsBy
+	b.acquire(2, "exclusive", 55, 59, "busy")
+	b.accepted()
+	b.acquire(3, "exclusive", 61, 69, "busy")
+	b.rejected()
+}
+
+// One of two locks is gone; the other one may be held on.
+func TestALockThatIsGoneExplainsNoRefusal(t *testing.T) {
+	for _, names := range [][]string{{"a"}, {"a", "b"}} {
+		b := newHistory(t, "multi")
+		held := b.hold(1, "exclusive", 0, 10, 1, 30).gone(50).last()
+		if held.Names = names; len(names) > 1 {
+			held.Tokens = append(held.Tokens, held.Tokens[0])
+		}
+		b.acquire(2, "exclusive", 60, 65, "busy")
+		if len(names) > 1 {
+			b.accepted()
+		} else {
+			b.rejected()
+		}
+	}
+}
+
 func TestAnAcquisitionWithoutAResultExplainsRefusalsForEver(t *testing.T) {
 	b := newHistory(t, "lock")
 	b.acquire(1, "exclusive", 0, 10, "none").last().Return = nil
@@ -69,6 +96,12 @@ func TestAPossibleHoldBesideAKnownOneExplainsNothing(t *testing.T) {
 	b.hold(1, "permits", 1, 10, 1, 100).last().Permits = 1
 	b.acquire(2, "permits", 20, 30, "failed").last().Permits = 2
 	b.acquire(3, "permits", 22, 28, "busy").last().Permits = 1
+	b.rejected()
+	// The values of the failed acquisition were not free either.
+	b = newHistory(t, "group")
+	b.hold(1, "exclusive", 0, 10, 1, 100).last().Names = []string{"b"}
+	b.acquire(2, "exclusive", 20, 30, "failed").last().Names = []string{"a", "b"}
+	b.acquire(3, "exclusive", 22, 28, "busy")
 	b.rejected()
 }
 
