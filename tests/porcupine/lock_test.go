@@ -94,7 +94,7 @@ func TestALossThatOnlyTheHoldersClockShowsIsNoProof(t *testing.T) {
 	b.accepted()
 }
 
-// A release that finds nothing ends nothing, but may end the other parts of a hold that has several.
+// A release that finds nothing ends nothing, but may end other parts of a hold that has several.
 func TestAReleaseThatFindsNothingEndsOnlyOtherParts(t *testing.T) {
 	for _, kind := range []string{"lock", "red"} {
 		b := newHistory(t, kind)
