@@ -9,7 +9,8 @@
 //!   `packet_fate` the network, `gateway` and `redis` the servers.
 //! * `workload` is the program of a client.
 //! * `checker`, `lease_checker` and `outcome_checker` check promises during a schedule, with the
-//!   state of Redis; `record` keeps the clients' observations for the checker of histories.
+//!   state of Redis; `record` keeps the clients' observations for the checker of histories, and
+//!   `export` writes them for a checker outside of this program, in `tests/porcupine`.
 //!
 //! `cargo xtask sim` runs it; without flags it plays some schedules of each kind.
 
@@ -26,6 +27,7 @@ mod simulation {
     mod coverage;
     mod engine;
     mod explore;
+    mod export;
     mod faults;
     mod gateway;
     mod guards;

@@ -40,6 +40,9 @@ pub(crate) struct Sim {
     pub(crate) checker: RefCell<Checker>,
     /// The observations of the clients, for the checker of histories.
     pub(crate) history: RefCell<History>,
+    /// The host of each acquisition, or of each call to a latch, in the history; `None` for
+    /// Redisson's.
+    pub(crate) callers: RefCell<Vec<Option<usize>>>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Option<RefCell<Trace>>,
     pub(crate) faults_ended: Cell<bool>,
@@ -121,6 +124,7 @@ impl Sim {
             hosts: RefCell::new(hosts),
             checker: RefCell::new(Checker::new()),
             history: RefCell::default(),
+            callers: RefCell::default(),
             nodes: RefCell::new(nodes),
             coverage: Coverage::default(),
             trace: with_trace.then(RefCell::default),

@@ -92,6 +92,13 @@ impl Faults {
         Self(self.0 & !(1 << fault as u32))
     }
 
+    /// The classes that break no assumption of exclusion.
+    #[must_use]
+    pub(crate) fn without_those_of_redis(self) -> Self {
+        let kept = self.iter().filter(|fault| !fault.is_of_redis());
+        kept.fold(Self::NONE, Self::with)
+    }
+
     pub(crate) fn iter(self) -> impl Iterator<Item = Fault> {
         Fault::ALL.iter().copied().filter(move |fault| self.has(*fault))
     }

@@ -130,13 +130,14 @@ impl Workload {
         match self.draw(3) {
             0 => {
                 let count = 1 + self.draw(3);
-                let number = sim.record_latch_call(LatchOperation::UnconfirmedSet(count));
+                let number =
+                    sim.record_latch_call(self.host, LatchOperation::UnconfirmedSet(count));
                 let answer = latch.try_set_count(count).await.map_err(Error::into_kind);
                 sim.record_latch_result(number, answer, |done| LatchOperation::Set(count, done));
             }
             1 => {
                 let wait = Duration::from_millis(1 + self.draw(5_000));
-                let number = sim.record_latch_call(LatchOperation::Ignored);
+                let number = sim.record_latch_call(self.host, LatchOperation::Ignored);
                 let operation = match latch.wait_with(AcquireOptions::new().wait(wait)).await {
                     Ok(()) => LatchOperation::Read(0),
                     Err(Error { kind: AcquireError::Busy { .. }, .. }) => LatchOperation::Closed,
@@ -145,7 +146,7 @@ impl Workload {
                 sim.record_latch_result(number, Ok(()), |()| operation);
             }
             _ => {
-                let number = sim.record_latch_call(LatchOperation::UnconfirmedCountDown);
+                let number = sim.record_latch_call(self.host, LatchOperation::UnconfirmedCountDown);
                 let answer = latch.count_down().await.map_err(Error::into_kind);
                 sim.record_latch_result(number, answer, LatchOperation::CountDown);
             }

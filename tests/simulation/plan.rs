@@ -68,6 +68,8 @@ pub(crate) struct Limits {
     pub(crate) seeded_fault: Option<SeededFault>,
     /// Whether only the checker of histories runs, without a view of Redis.
     pub(crate) checks_history_only: bool,
+    /// Whether the history is exported. Then no fault breaks an assumption of exclusion.
+    pub(crate) exports: bool,
 }
 
 /// The plan of one schedule.
@@ -80,6 +82,7 @@ pub(crate) struct Plan {
     pub(crate) faults: Faults,
     pub(crate) seeded_fault: Option<SeededFault>,
     pub(crate) checks_history_only: bool,
+    pub(crate) exports: bool,
     /// The probability, in 256ths, that a message meets a given fault that is on.
     pub(crate) odds: u32,
     /// The number of Redis servers.
@@ -134,18 +137,22 @@ impl Plan {
         let ends_faults = rng.u32(0..8) == 0;
         if ends_faults && matches!(kind, Kind::Semaphore | Kind::Permits) {
             // No client returns permits that Redis has lost.
-            let lasting = faults.iter().filter(|fault| !fault.is_of_redis());
-            faults = lasting.fold(Faults::NONE, Faults::with);
+            faults = faults.without_those_of_redis();
         }
         let permits = rng.u32(1..=3);
+        let mut faults = limits.faults.unwrap_or(faults);
+        if limits.exports {
+            faults = faults.without_those_of_redis();
+        }
         Self {
             seed,
             kind,
             clients: limits.clients.unwrap_or(clients),
             rounds: limits.rounds.unwrap_or(rounds),
-            faults: limits.faults.unwrap_or(faults),
+            faults,
             seeded_fault: limits.seeded_fault,
             checks_history_only: limits.checks_history_only,
+            exports: limits.exports,
             odds,
             nodes,
             max_latency,

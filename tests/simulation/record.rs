@@ -53,13 +53,15 @@ impl Sim {
         assumptions.permits = assumptions.permits.map(|(permits, since)| (permits, since.min(now)));
     }
 
-    /// A client starts an acquisition; returns its number.
-    pub(crate) fn record_call(&self, claims: &[Claim], lease: Duration) -> usize {
+    /// A client on this host starts an acquisition; returns its number.
+    pub(crate) fn record_call(&self, host: usize, claims: &[Claim], lease: Duration) -> usize {
+        self.callers.borrow_mut().push(Some(host));
         self.history.borrow_mut().record_call(self.now(), claims, lease)
     }
 
     /// A Redisson client acquires a lock, for `time` microseconds at most.
     pub(crate) fn record_java_hold(&self, time: u64) {
+        self.callers.borrow_mut().push(None);
         let acquisitions = &mut self.history.borrow_mut().acquisitions;
         acquisitions.push(Acquisition {
             owner: JAVA + acquisitions.len() as u32,
@@ -116,9 +118,10 @@ impl Sim {
         self.history.borrow_mut().record_release_result(self.now(), acquisition, result);
     }
 
-    /// A client starts a call to a latch, which may be executed even if its result stays unknown.
-    /// Returns its number.
-    pub(crate) fn record_latch_call(&self, operation: LatchOperation) -> usize {
+    /// A client on this host starts a call to a latch, which may be executed even if its result
+    /// stays unknown. Returns its number.
+    pub(crate) fn record_latch_call(&self, host: usize, operation: LatchOperation) -> usize {
+        self.callers.borrow_mut().push(Some(host));
         let calls = &mut self.history.borrow_mut().latch_calls;
         calls.push(LatchCall { name: 0, invoked: self.now(), completed: NEVER, operation });
         calls.len() - 1

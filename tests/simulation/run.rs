@@ -1,11 +1,13 @@
 //! The command line: selects the schedules to play, and prints the results.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use libtest_mimic::{Failed, Trial};
 
 use super::coverage::{CoverPoint, Coverage};
 use super::explore::{Explored, explore};
+use super::export::Export;
 use super::faults::{Fault, Faults};
 use super::plan::{Kind, Limits, Plan, SeededFault};
 use super::schedule::play;
@@ -20,10 +22,12 @@ struct Arguments {
     /// For all kinds together.
     schedules: u64,
     minutes: Option<f64>,
+    /// The file for the histories.
+    export: Option<PathBuf>,
 }
 
 const USAGE: &str = "flags: --seed S  --schedules K  --minutes M  --clients N  --rounds R  --kind NAME  --faults NAME,NAME|none  \
-                     --without RULE  --blind";
+                     --without RULE  --blind  --export FILE";
 
 impl Arguments {
     fn read(mut args: impl Iterator<Item = String>) -> Option<Self> {
@@ -33,6 +37,7 @@ impl Arguments {
             seed: 1,
             schedules: SCHEDULES,
             minutes: None,
+            export: None,
         };
         while let Some(flag) = args.next() {
             if flag == "--blind" {
@@ -50,6 +55,10 @@ impl Arguments {
                 "--without" => {
                     read.limits.seeded_fault =
                         Some(of_name(SeededFault::ALL, SeededFault::name, &value)?)
+                }
+                "--export" => {
+                    read.limits.exports = true;
+                    read.export = Some(value.into());
                 }
                 "--faults" => read.limits.faults = Some(faults(&value)?),
                 _ => return None,
@@ -88,7 +97,7 @@ fn tests() -> ExitCode {
     // Slow: a full run plays a million schedules of all kinds together, a quick one thousands.
     let keeps = Kind::ALL.iter().map(|kind| {
         let test = move || {
-            let explored = explore(*kind, Limits::default(), 1, of_each);
+            let explored = explore(*kind, Limits::default(), 1, of_each, None);
             if let Some((seed, what)) = &explored.failed {
                 print_failure(*kind, Limits::default(), *seed, what);
             }
@@ -99,7 +108,8 @@ fn tests() -> ExitCode {
     let complete = Trial::test("everything_comes_up", || {
         let coverage = Coverage::default();
         for kind in Kind::ALL {
-            coverage.add(&explore(*kind, Limits::default(), 1, UNTIL_COMPLETE).coverage);
+            let explored = explore(*kind, Limits::default(), 1, UNTIL_COMPLETE, None);
+            coverage.add(&explored.coverage);
         }
         print_coverage(&coverage);
         pass_if(is_complete(&coverage), "an event was never reached")
@@ -127,18 +137,21 @@ fn run_command() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
+    let export = arguments.export.as_ref().map(|file| Export::create(file).unwrap());
     let coverage = Coverage::default();
     let mut failed = 0;
     for kind in &arguments.kinds {
-        let explored = run_kind(&arguments, *kind);
+        let explored = run_kind(&arguments, *kind, export.as_ref());
         coverage.add(&explored.coverage);
         failed += u32::from(explored.failed.is_some());
     }
     print_coverage(&coverage);
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    // An export with a deliberate fault is for another checker, which has to find it.
+    let is_for_others = export.is_some() && arguments.limits.seeded_fault.is_some();
+    if failed == 0 || is_for_others { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run_kind(arguments: &Arguments, kind: Kind) -> Explored {
+fn run_kind(arguments: &Arguments, kind: Kind, export: Option<&Export>) -> Explored {
     let Arguments { limits, kinds, seed, schedules, minutes, .. } = arguments;
     #[expect(
         clippy::disallowed_methods,
@@ -148,11 +161,11 @@ fn run_kind(arguments: &Arguments, kind: Kind) -> Explored {
     let begun = now();
     let seconds = || begun.elapsed().as_secs_f64();
     let share = schedules.div_ceil(kinds.len() as u64);
-    let mut explored = explore(kind, *limits, *seed, share);
+    let mut explored = explore(kind, *limits, *seed, share, export);
     while minutes.is_some_and(|minutes| seconds() < minutes * 60.0 / kinds.len() as f64)
         && explored.failed.is_none()
     {
-        let more = explore(kind, *limits, seed.wrapping_add(explored.played), share);
+        let more = explore(kind, *limits, seed.wrapping_add(explored.played), share, export);
         more.coverage.add(&explored.coverage);
         explored = Explored { played: explored.played + more.played, ..more };
     }
@@ -173,6 +186,9 @@ fn run_kind(arguments: &Arguments, kind: Kind) -> Explored {
 /// Prints the seed, the smallest schedule that breaks the same promise, and its history.
 fn print_failure(kind: Kind, limits: Limits, seed: u64, what: &str) {
     println!("{what}\n  {}", Plan::draw(seed, kind, &limits).command());
+    if limits.exports && limits.seeded_fault.is_some() {
+        return;
+    }
     let smallest = shrink(kind, limits, seed, what);
     println!("the smallest that was found:\n  {}", smallest.command());
     println!("{smallest:?}");

@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) broken: Option<String>,
     pub(crate) coverage: Coverage,
     pub(crate) trace: Vec<String>,
+    /// The history in lines of JSON, if the plan exports it.
+    pub(crate) history: String,
 }
 
 /// Plays a schedule; with `with_trace`, records its history.
@@ -50,7 +52,9 @@ pub(crate) fn play(plan: Plan, with_trace: bool) -> Report {
     let mut trace: Option<Vec<_>> =
         sim.trace.as_ref().map(|trace| trace.borrow().lines().collect());
     trace.iter_mut().for_each(|trace| trace.extend(sim.history.borrow().lines()));
-    Report { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default() }
+    let history =
+        if sim.plan.exports { sim.export_history(broken.as_deref()) } else { String::new() };
+    Report { broken, coverage: sim.coverage.clone(), trace: trace.unwrap_or_default(), history }
 }
 
 /// Draws a host's clocks: within 1 % of Redis' clock, or within 10 % with `Drift`.

@@ -83,7 +83,7 @@ impl FaultSearch {
             checks_history_only: self.checks_history_only,
             ..Limits::default()
         };
-        let explored = explore(self.kind, limits, 1, SCHEDULES);
+        let explored = explore(self.kind, limits, 1, SCHEDULES, None);
         println!("{:?}, in {} schedules", explored.failed, explored.played);
         let is_reason = |what: &str| self.promises.iter().any(|promise| what.starts_with(promise));
         explored.failed.is_some_and(|(_, what)| is_reason(&what))

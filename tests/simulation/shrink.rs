@@ -24,6 +24,7 @@ fn smaller(plan: &Plan) -> Vec<Limits> {
     let (clients, rounds, faults) = (plan.clients, plan.rounds, plan.faults);
     let less = |clients: usize, rounds: u32, faults: Faults| Limits {
         checks_history_only: plan.checks_history_only,
+        exports: plan.exports,
         clients: Some(clients),
         rounds: Some(rounds),
         faults: Some(faults),

@@ -105,7 +105,7 @@ impl Workload {
             self.set_up_permits().await;
             time = Duration::from_millis(sim.plan.lease.max(4_000));
         }
-        let acquisition = sim.record_call(&planned.claims, time);
+        let acquisition = sim.record_call(self.host, &planned.claims, time);
         let result = match self.draw(4) {
             _ if must => {
                 options = options.lease(time).wait(WAIT_AFTER_FAULTS).max_requests(10_000);

@@ -11,7 +11,7 @@ const HERE: &str = "tests";
 /// The folders with tests: the map names each file in them.
 const FOLDERS: [&str; 2] = ["gateway/tests", HERE];
 /// The languages of the tests. Those in Java are one program.
-const LANGUAGES: [&str; 4] = ["rs", "mjs", "js", "ts"];
+const LANGUAGES: [&str; 5] = ["rs", "mjs", "js", "ts", "go"];
 
 /// The path of a link, from the root of the repository.
 fn from_root(link: &str) -> String {
@@ -39,7 +39,7 @@ fn is_folder_root(file: &File) -> bool {
 }
 
 fn has_tests(file: &File) -> bool {
-    ["#[test]", "#[tokio::test", "#[wasm_bindgen_test", "\ntest(", " test("]
+    ["#[test]", "#[tokio::test", "#[wasm_bindgen_test", "\ntest(", " test(", "\nfunc Test"]
         .iter()
         .any(|mark| file.text.contains(mark))
 }
@@ -70,7 +70,7 @@ fn the_map_names_every_file_of_the_tests() {
 fn the_map_names_the_folder_of_every_test_file() {
     let links = links();
     let all = FOLDERS.into_iter().flat_map(below);
-    let files = all.filter(|file| file.has_ending(&["rs", "mjs"]) && has_tests(file));
+    let files = all.filter(|file| file.has_ending(&["go", "rs", "mjs"]) && has_tests(file));
     for file in files {
         let is_named = Path::new(&file.path)
             .ancestors()

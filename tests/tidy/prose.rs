@@ -73,7 +73,7 @@ fn vague_words(file: &File) -> usize {
 
 /// The lines of a source file that are comments, with their marks.
 fn comments(file: &File) -> impl Iterator<Item = &str> {
-    let is_source = file.has_ending(&["cjs", "js", "lua", "mjs", "rs", "ts"]);
+    let is_source = file.has_ending(&["cjs", "go", "js", "lua", "mjs", "rs", "ts"]);
     let marks = ["//", "--", "/*", "* "];
     let is_comment = move |line: &&str| {
         is_source && marks.iter().any(|mark| line.trim_start().starts_with(mark))

@@ -6,7 +6,7 @@ const FILE_MAX: usize = 400;
 const FUNCTION_MAX: usize = 70;
 
 fn sources() -> Vec<File> {
-    let endings = ["rs", "js", "mjs", "lua", "ts"];
+    let endings = ["go", "js", "lua", "mjs", "rs", "ts"];
     below("").into_iter().filter(|file| file.has_ending(&endings)).collect()
 }
 
@@ -43,6 +43,6 @@ fn begins_a_function(line: &str) -> bool {
     let is_comment = bare.starts_with("//") || bare.starts_with("--") || bare.starts_with('*');
     // A whole function in one line is short enough.
     let is_whole = bare.ends_with('}') || bare.ends_with(" end") || bare.ends_with(';');
-    let words = ["fn ", "function ", "function(", "=> {"];
+    let words = ["fn ", "func ", "func(", "function ", "function(", "=> {"];
     !is_comment && !is_whole && words.iter().any(|word| bare.contains(word))
 }

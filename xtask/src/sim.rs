@@ -1,6 +1,7 @@
 //! `cargo xtask sim`: schedules in virtual time, played by `tests/simulation`.
 
-use std::process::ExitCode;
+use std::path::{PathBuf, absolute};
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 use clap::Args;
@@ -38,12 +39,25 @@ pub(crate) struct Schedules {
     /// Judge only the observations of clients
     #[arg(long)]
     blind: bool,
+    /// Write the histories to this file as lines of JSON, of schedules in which Redis loses nothing
+    #[arg(long)]
+    export: Option<PathBuf>,
 }
 
 /// `cargo xtask sim`.
 pub(crate) fn run(workspace: &Workspace, schedules: &Schedules) -> Result<ExitCode> {
-    let Schedules { seed, schedules, minutes, clients, rounds, kind, faults, without, blind } =
-        schedules;
+    let Schedules {
+        seed,
+        schedules,
+        minutes,
+        clients,
+        rounds,
+        kind,
+        faults,
+        without,
+        blind,
+        export,
+    } = schedules;
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let options = [
         ("--seed", number(*seed)),
@@ -55,11 +69,22 @@ pub(crate) fn run(workspace: &Workspace, schedules: &Schedules) -> Result<ExitCo
         ("--faults", faults.clone()),
         ("--without", without.clone()),
     ];
-    let mut cargo = workspace.command("cargo");
-    cargo.args(["test", "--release", "--quiet", "--package", "edgelatch-tests"]);
-    cargo.args(["--test", "simulation", "--"]).args(blind.then_some("--blind"));
+    let mut cargo = command(workspace);
+    cargo.args(blind.then_some("--blind"));
+    if let Some(file) = export {
+        // cargo runs the program in another folder.
+        cargo.arg("--export").arg(absolute(file)?);
+    }
     for (name, value) in options {
         cargo.args(value.map(|value| [name.to_owned(), value]).into_iter().flatten());
     }
     forward("the simulation", &mut cargo)
+}
+
+/// Returns the command that runs the simulation, without its flags.
+pub(crate) fn command(workspace: &Workspace) -> Command {
+    let mut cargo = workspace.command("cargo");
+    cargo.args(["test", "--release", "--quiet", "--package", "edgelatch-tests"]);
+    cargo.args(["--test", "simulation", "--"]);
+    cargo
 }

@@ -17,11 +17,26 @@ const UNATTENDED: [(&str, &str); 1] = [("DEBIAN_FRONTEND", "noninteractive")];
 
 /// The oldest Java version that compiles the peer.
 const OLDEST_JAVA: u32 = 17;
+/// The oldest minor version of Go 1 that compiles the checker of histories.
+const OLDEST_GO: u32 = 19;
 
 /// Returns whether a compiler for Java is installed that is new enough.
 pub(super) fn has_java() -> bool {
     let version = output_of(Command::new("javac").arg("-version"));
     version.is_ok_and(|text| release(&text).is_some_and(|release| release >= OLDEST_JAVA))
+}
+
+/// Returns whether a compiler for Go is installed that is new enough.
+pub(super) fn has_go() -> bool {
+    let version =
+        output_of(Command::new("go").args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local"));
+    version.is_ok_and(|text| go_release(&text).is_some_and(|release| release >= OLDEST_GO))
+}
+
+/// Returns the second number of a version such as `go1.19.8`.
+fn go_release(version: &str) -> Option<u32> {
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
+    digits(version.trim().strip_prefix("go1.")?).parse().ok()
 }
 
 /// Returns the release in a version such as `javac 17.0.15`.
@@ -38,7 +53,7 @@ pub(crate) fn install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {
         bail!(
             "this machine has no apt-get; install by its own means: {list} \
-             (needed are the programs redis-server, webdis, wrk, nginx, caddy, chromium, chromedriver, javac and mvn)"
+             (needed are the programs redis-server, webdis, wrk, nginx, caddy, chromium, chromedriver, javac, mvn, go and gofmt)"
         );
     }
     step(&format!("Debian packages: {list}"), || {
@@ -146,5 +161,13 @@ mod tests {
         assert_eq!(release("javac 25-ea\n"), Some(25));
         assert_eq!(release("javac 1.8.0_392\n"), Some(1));
         assert_eq!(release("nothing"), None);
+    }
+
+    #[test]
+    fn the_release_of_go_is_read_from_its_version() {
+        assert_eq!(go_release("go1.19.8\n"), Some(19));
+        assert_eq!(go_release("go1.26\n"), Some(26));
+        assert_eq!(go_release("go1.27rc1\n"), Some(27));
+        assert_eq!(go_release("devel +abc\n"), None);
     }
 }

@@ -15,8 +15,8 @@ use crate::process::Interrupted;
 use crate::progress;
 use crate::workspace::{Workspace, chromium, which};
 use Tool::{
-    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Java, Nextest, NpmTools,
-    Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
+    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Go, Java, Nextest,
+    NpmTools, Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
@@ -39,6 +39,7 @@ const ALL: &[Tool] = &[
     Cxx,
     Chromium,
     Java,
+    Go,
     WasmTarget,
     WasmBindgen,
     Nextest,
@@ -65,6 +66,8 @@ pub(crate) enum Tool {
     Chromium,
     /// A compiler for Java with its runtime, and Maven.
     Java,
+    /// A compiler for Go, for the checker of histories.
+    Go,
     /// A compiler for `wasm32-unknown-unknown`.
     WasmTarget,
     /// `wasm-bindgen` in the version of the crate.
@@ -141,6 +144,7 @@ impl Tool {
             Chromium => Source::Debian(&["chromium", "chromium-driver"]),
             // Without graphics.
             Java => Source::Debian(&["default-jdk-headless", "maven"]),
+            Go => Source::Debian(&["golang-go"]),
             WasmTarget => Source::Rustup,
             WasmBindgen => Source::Cargo(cargo::WASM_BINDGEN),
             Nextest => Source::Cargo(cargo::NEXTEST),
@@ -160,6 +164,7 @@ impl Tool {
             (Cxx, _) => has("c++"),
             (Chromium, _) => chromium().is_some() && has("chromedriver"),
             (Java, _) => has("mvn") && debian::has_java(),
+            (Go, _) => has("gofmt") && debian::has_go(),
             (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),
             (_, Source::Cargo(program)) => program.is_installed(workspace),
             (_, Source::Npm(list)) => list.is_installed(workspace),

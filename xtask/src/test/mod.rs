@@ -2,8 +2,10 @@
 
 mod advisories;
 mod checks;
+mod go;
 mod nextest;
 mod node;
+mod porcupine;
 mod report;
 mod session;
 mod suite;

@@ -111,7 +111,7 @@ impl<'w> Session<'w> {
     }
 
     /// Runs a command with its output in a log; returns whether it succeeded, and the log.
-    fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
+    pub(crate) fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
         let number = self.commands.get() + 1;
         self.commands.set(number);
         let log = self.workspace.log(&format!("test-{}-{number}", self.suite))?;

@@ -1,11 +1,13 @@
 //! The suites.
 
-use super::checks;
 use super::node::Fixture::{Demo, Gateway, GatewayProgram, Package, Peer};
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
-use crate::setup::Tool::{CargoDeny, CargoVet, Chromium, Java, Proxies, Redis, WasmTarget, Webdis};
+use super::{checks, porcupine};
+use crate::setup::Tool::{
+    CargoDeny, CargoVet, Chromium, Go, Java, Proxies, Redis, WasmTarget, Webdis,
+};
 use crate::{bench, fuzz, setup};
 
 /// The module of the differential tests, which share a binary with the other tests of the scripts.
@@ -213,6 +215,13 @@ pub(crate) const SUITES: &[Suite] = &[
     )
     .only_in_full()
     .with_tools(setup::FUZZ),
+    Suite::new(
+        "porcupine",
+        "histories of the simulation, judged once more by an independent checker",
+        Task(porcupine::suite),
+    )
+    .only_in_full()
+    .with_tools(&[Go]),
     Suite::new(
         "soak",
         "100,000 cycles in Node and in workerd, and memory does not grow",

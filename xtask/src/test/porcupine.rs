@@ -1,0 +1,79 @@
+//! The suite `porcupine`: the simulation exports histories, and a checker in Go judges them.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use super::go;
+use super::report::Report;
+use super::session::Session;
+use crate::progress::{output_of, run};
+use crate::sim;
+use crate::workspace::{Workspace, empty_folder};
+
+/// The folder of the checker.
+const FOLDER: &str = "tests/porcupine";
+/// The check of the layout of its files.
+const GOFMT: &str = "gofmt";
+/// The schedules of all kinds of objects together whose histories are exported.
+const SCHEDULES: &str = "36000";
+/// The schedules with a deliberate fault.
+const SCHEDULES_WITH_FAULT: &str = "2000";
+/// The deliberate faults of the simulation that a client can see while Redis loses nothing, and a
+/// kind of object with each: the checker must reject histories with each of them.
+const FAULTS: [(&str, &str); 10] = [
+    ("blind-grant", "lock"),
+    ("blind-release", "fenced"),
+    ("blind-renewal", "lock"),
+    ("fast-server", "lock"),
+    ("forged-echo", "spin"),
+    ("lazy-release", "lock"),
+    ("no-latch", "lock"),
+    ("no-record", "latch"),
+    ("shared-entropy", "lock"),
+    ("stopped-clocks", "lock"),
+];
+
+/// Runs the suite.
+pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
+    let workspace = session.workspace;
+    let mut report = session.finding(GOFMT, &unformatted(workspace)?);
+    if session.only == Some(GOFMT) {
+        return Ok(report);
+    }
+    let exports = empty_folder(workspace.target.join("porcupine"))?;
+    let export = |name: &str, flags: &[&str]| {
+        let mut command = sim::command(workspace);
+        command.args(["--seed", "1", "--export"]).arg(exports.join(format!("{name}.jsonl")));
+        run(workspace, &format!("simulation: {name}"), command.args(flags))
+    };
+    export("histories", &["--schedules", SCHEDULES])?;
+    for (fault, kind) in FAULTS {
+        let schedules = ["--kind", kind, "--schedules", SCHEDULES_WITH_FAULT];
+        let flags = [&["--blind", "--without", fault], schedules.as_slice()].concat();
+        export(&format!("without-{fault}"), &flags)?;
+    }
+    let mut command = workspace.command("go");
+    command
+        .current_dir(workspace.root.join(FOLDER))
+        .args(["test", "-tags", "export", "-modcacherw"])
+        .env("EDGELATCH_EXPORTS", exports)
+        .env("GOCACHE", cache(workspace, "build"))
+        .env("GOMODCACHE", cache(workspace, "mod"))
+        // The machine's compiler, which downloads no newer one and needs none for C.
+        .envs([("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
+    report += go::test(session, &mut command)?;
+    Ok(report)
+}
+
+/// Returns the files of the checker whose layout is not gofmt's.
+fn unformatted(workspace: &Workspace) -> Result<Vec<String>> {
+    let files = output_of(workspace.command("gofmt").args(["-l", FOLDER]))?;
+    Ok(files.lines().map(str::to_owned).collect())
+}
+
+/// Returns a folder for files of go: in the cache of setup, so that CI keeps it with the other
+/// tools, and no checkout has it.
+fn cache(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.cache().join("go").join(name)
+}
