@@ -63,6 +63,27 @@ fn a_temporarily_refused_acquisition_is_undone_since_a_copy_may_be_granted_later
     assert_eq!(refusal.kind(), RefusalKind::OutOfMemory);
 }
 
+/// The copy of an attempt that Redis refused while loading may have been granted before, or may be
+/// granted later, whatever becomes of the other attempts.
+#[test]
+fn an_acquisition_is_undone_if_a_loading_redis_refused_one_of_its_attempts() {
+    let loading = || {
+        let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE);
+        it.refuse("LOADING Redis is loading the dataset in memory").advance_to_timeout()
+    };
+    let it = loading().fail_attempts(ACQUIRE, 2, FailureKind::NotSent);
+    let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+    assert_eq!(outcome, Err(AcquireError::Unreachable(FailureKind::NotSent)));
+    let it = loading().expect_call(ACQUIRE).refuse("WRONGPASS no");
+    let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+    assert!(matches!(outcome, Err(AcquireError::Refused(_))), "{outcome:?}");
+    let it = acquire(WaitPolicy::Once).expect_call(ACQUIRE).refuse("LOADING soon").cancel();
+    assert_eq!(
+        it.expect_call(RELEASE).reply(Code::Done).expect_done(),
+        Err(AcquireError::Cancelled { held_at_most: None })
+    );
+}
+
 /// S67.
 #[test]
 fn a_try_that_a_loading_redis_refused_is_repeated() {

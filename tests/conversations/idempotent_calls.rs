@@ -138,6 +138,24 @@ fn a_temporarily_refused_call_is_cancelled_since_a_copy_may_be_executed_later() 
 }
 
 #[test]
+fn a_call_is_cancelled_if_a_loading_redis_refused_one_of_its_attempts() {
+    let loading = || {
+        let it = force_release().expect_call(FORCE_RELEASE).refuse("LOADING soon");
+        it.advance_to_timeout()
+    };
+    let unsent = || loading().fail_attempts(FORCE_RELEASE, 2, FailureKind::NotSent);
+    let refused = || loading().expect_call(FORCE_RELEASE).refuse("WRONGPASS no");
+    // A copy was executed before the cancellation.
+    for it in [unsent(), refused()] {
+        assert_eq!(code(it.expect_call(CANCEL).reply(executed()).expect_done()), Ok(Code::Done));
+    }
+    let outcome = unsent().expect_call(CANCEL).reply(Code::Gone).expect_done();
+    assert_eq!(outcome, Err(RequestError::NotExecuted(FailureKind::NotSent)));
+    let outcome = refused().expect_call(CANCEL).reply(Code::Gone).expect_done();
+    assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");
+}
+
+#[test]
 fn a_refusal_of_the_first_attempt_is_reported() {
     let outcome = force_release().expect_call(FORCE_RELEASE).refuse("WRONGPASS no").expect_done();
     assert!(matches!(outcome, Err(RequestError::Refused(_))), "{outcome:?}");

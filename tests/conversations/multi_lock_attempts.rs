@@ -79,6 +79,15 @@ fn an_acquisition_whose_hold_was_lost_is_too_slow() {
     assert_eq!(it.expect_outcome(), Err(AcquireError::TooSlow));
 }
 
+/// A copy of the refused attempt may be granted later.
+#[test]
+fn a_part_is_undone_if_a_loading_redis_refused_one_of_its_attempts() {
+    let it = multi_lock(1, WaitPolicy::Once).expect_call(ACQUIRE).refuse("LOADING soon");
+    let it = it.advance_to_timeout().expect_call(ACQUIRE).fail(FailureKind::NotSent);
+    let outcome = it.expect_call(RELEASE).reply(Code::Done).expect_done();
+    assert_eq!(outcome, Err(AcquireError::Unreachable(FailureKind::NotSent)));
+}
+
 #[test]
 fn a_refusal_of_an_ended_owner_reports_no_remaining_time() {
     let it = multi_lock(1, WaitPolicy::Once).reply_from(0, ScriptReply::new(Code::Gone, 1, 5_000));

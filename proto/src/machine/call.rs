@@ -25,6 +25,9 @@ pub(super) struct RetriedCall {
     fresh_request_ids: bool,
     /// Whether an attempt ended without a reply, so that it may have been executed.
     unsure: bool,
+    /// Whether an attempt was refused for a reason that may pass, and another one followed. A copy
+    /// of it may have been executed before, or may be later.
+    was_refused: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +60,7 @@ impl RetriedCall {
             state: State::Ready,
             fresh_request_ids: false,
             unsure: false,
+            was_refused: false,
         }
     }
 
@@ -77,9 +81,15 @@ impl RetriedCall {
         self.unsure
     }
 
+    /// Whether an attempt that has not brought the outcome, or a copy of it, may have been executed
+    /// or may be later.
+    pub(super) const fn may_be_executed(&self) -> bool {
+        self.unsure || self.was_refused
+    }
+
     /// Whether an attempt was sent, with or without a reply.
     pub(super) const fn was_sent(&self) -> bool {
-        self.unsure || matches!(self.state, State::Sent { .. })
+        self.may_be_executed() || matches!(self.state, State::Sent { .. })
     }
 
     /// Returns the next output; never `Done`.
@@ -138,6 +148,7 @@ impl RetriedCall {
     fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         let is_transient = refusal.kind() == RefusalKind::Unavailable;
         let retries = is_transient && self.start_pause(None, now, ids);
+        self.was_refused |= retries;
         if retries { None } else { self.over(CallOutcome::Refused(refusal)) }
     }
 

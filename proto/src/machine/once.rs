@@ -82,14 +82,16 @@ impl Once {
         self.state = State::Doing(RetriedCall::new(script, ATTEMPTS, self.attempt.get()));
     }
 
-    fn done(&mut self, outcome: CallOutcome, unsure: bool, now: Instant) {
+    /// `unsure`: an attempt has no reply; `outstanding`: or a copy of one that was refused may be
+    /// executed.
+    fn done(&mut self, outcome: CallOutcome, unsure: bool, outstanding: bool, now: Instant) {
         let reply = match outcome {
             CallOutcome::Replied(reply, _) => reply,
-            CallOutcome::GaveUp(kind) if unsure => {
+            CallOutcome::GaveUp(kind) if outstanding => {
                 return self.cancel(kind, RequestError::NotExecuted(kind));
             }
             // The reason of the refusal may pass, and a copy under way would be executed then.
-            CallOutcome::Refused(refusal) if unsure || may_pass(refusal.kind()) => {
+            CallOutcome::Refused(refusal) if outstanding || may_pass(refusal.kind()) => {
                 let kind = FailureKind::RefusedLater(refusal.kind());
                 let never_done = if unsure {
                     RequestError::NotExecuted(kind)
@@ -149,8 +151,8 @@ impl Machine for Once {
         match &mut self.state {
             State::Doing(request) => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
-                    let unsure = request.is_unsure();
-                    self.done(outcome, unsure, now);
+                    let (unsure, outstanding) = (request.is_unsure(), request.may_be_executed());
+                    self.done(outcome, unsure, outstanding, now);
                 }
             }
             State::Cancelling(request, cause, never_done) => {

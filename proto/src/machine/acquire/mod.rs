@@ -157,8 +157,7 @@ impl Acquire {
             .map_or(ATTEMPTS, |left| left.clamp(1, ATTEMPTS))
     }
 
-    fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, last: bool, now: Instant) {
-        self.current.open |= unsure;
+    fn on_outcome(&mut self, outcome: CallOutcome, last: bool, now: Instant) {
         if let CallOutcome::Refused(refusal) = &outcome {
             self.current.open |= may_be_granted(refusal);
         }
@@ -351,8 +350,8 @@ impl Machine for Acquire {
             State::Requesting { request, last } => {
                 let last = *last;
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
-                    let unsure = request.is_unsure();
-                    self.on_outcome(outcome, unsure, last, now);
+                    self.current.open |= request.may_be_executed();
+                    self.on_outcome(outcome, last, now);
                 }
             }
             State::Pausing { until, .. } if now.has_reached(*until) => self.on_timeout(now),

@@ -314,7 +314,7 @@ impl Part {
             | State::Undoing { request, .. } => request,
         };
         let Some(outcome) = request.handle(input, now, &mut shared.ids) else { return };
-        let unsure = request.is_unsure();
+        let unsure = request.may_be_executed();
         self.attempts_left = 0;
         if let CallOutcome::Replied(reply, _) = &outcome {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
