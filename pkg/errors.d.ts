@@ -98,7 +98,10 @@ export class ReentrancyError extends Base {
 export class NotExecutedError extends Base {
   readonly code: "not-executed";
 }
-/** The guard rejected a write because of the lease's fencing token. Nothing was written. */
+/**
+ * The guard rejected a write because of the lease's fencing token. Nothing was written, unless the
+ * network delivered the request twice and a copy of it came before the newer write.
+ */
 export class StaleTokenError extends Base {
   readonly code: "stale-token";
   /**

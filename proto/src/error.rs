@@ -233,7 +233,9 @@ pub enum GuardError {
     InvalidOption(InvalidOption),
     /// The lease has ended. Nothing was sent.
     Lost(LossReason),
-    /// A lease with a newer or the same token has written. Nothing was written.
+    /// A lease with a newer or the same token has written. This write was not executed and never
+    /// will be. If the network has delivered the request twice, a copy of it may have written
+    /// before the newer lease did.
     Stale {
         /// The newest token that the guard has seen.
         newest: u64,

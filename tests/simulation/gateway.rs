@@ -22,6 +22,8 @@ pub(crate) struct Run<'a> {
     pub(crate) script: KnownScript,
     pub(crate) keys: &'a [String],
     pub(crate) args: &'a [String],
+    /// Whether a copy of its request runs it, which the network has made.
+    pub(crate) is_copy: bool,
 }
 
 /// A script, by its index in `scripts::ALL`.
@@ -93,12 +95,12 @@ fn run_of(command: &Command) -> Result<Run<'_>, &'static str> {
     let script = script.ok_or("NOSCRIPT No matching script. Please use EVAL.")?;
     let count = count.parse().ok().filter(|count| *count <= rest.len());
     let (keys, args) = rest.split_at(count.ok_or("ERR Number of keys")?);
-    Ok(Run { script, keys, args })
+    Ok(Run { script, keys, args, is_copy: false })
 }
 
 impl Sim {
-    /// Executes the commands of a request; returns a status and a body.
-    pub(crate) fn execute(&self, sent: &SentRequest) -> (u16, Vec<u8>) {
+    /// Executes the commands of a request, or of a copy of it; returns a status and a body.
+    pub(crate) fn execute(&self, sent: &SentRequest, is_copy: bool) -> (u16, Vec<u8>) {
         let request = &sent.request;
         let is_ours = request.authorization.as_deref().and_then(|it| it.strip_prefix("Bearer "));
         if is_ours != Some(TOKEN) {
@@ -118,7 +120,7 @@ impl Sim {
                 _ => body.push(b','),
             }
             let answer = match run_of(command) {
-                Ok(run) => self.run_command(sent, &run, command[0] == "EVAL"),
+                Ok(run) => self.run_command(sent, &Run { is_copy, ..run }, command[0] == "EVAL"),
                 Err(error) => Err(error),
             };
             match answer {

@@ -42,6 +42,8 @@ pub(crate) struct Writes {
 #[derive(Default)]
 struct Write {
     is_done: bool,
+    /// Whether it was a copy of its request that was executed.
+    by_copy: bool,
     /// When the write must not be executed any more, by the result that its writer received.
     over_at: Option<u64>,
 }
@@ -70,10 +72,10 @@ impl Workload {
         sim.trace(|| format!("host {} has written {number}: {answer:?}", self.host));
         let result = match answer {
             Ok(()) => WriteResult::Done,
-            Err(Error {
-                kind: GuardError::Request(RequestError::NotExecuted(_)) | GuardError::Stale { .. },
-                ..
-            }) => WriteResult::NotExecuted,
+            Err(Error { kind: GuardError::Request(RequestError::NotExecuted(_)), .. }) => {
+                WriteResult::NotExecuted
+            }
+            Err(Error { kind: GuardError::Stale { .. }, .. }) => WriteResult::Stale,
             Err(_) => WriteResult::Unknown,
         };
         sim.check_result(number, result);
@@ -109,6 +111,8 @@ impl Workload {
 enum WriteResult {
     Done,
     NotExecuted,
+    /// A newer write came before it: it was not executed, unless a copy of it came even earlier.
+    Stale,
     /// It may have been executed, or a copy of it may still be.
     Unknown,
 }
@@ -120,7 +124,7 @@ impl Sim {
         let mut checker = self.checker.borrow_mut();
         let write = &mut checker.writes.all[number];
         let copies = match result {
-            WriteResult::NotExecuted => 0,
+            WriteResult::NotExecuted | WriteResult::Stale => 0,
             // The client's bound is right only if clocks drift less than it allows for.
             WriteResult::Done | WriteResult::Unknown if self.plan.has(Fault::Drift) => u64::MAX,
             WriteResult::Done | WriteResult::Unknown => COPY_MAX_AGE,
@@ -129,6 +133,7 @@ impl Sim {
         let is_wrong = match result {
             WriteResult::Done => !write.is_done,
             WriteResult::NotExecuted => write.is_done,
+            WriteResult::Stale => write.is_done && !write.by_copy,
             WriteResult::Unknown => false,
         };
         if is_wrong && keeps_records {
@@ -169,7 +174,7 @@ impl Writes {
         let (key, owner, number) = (&run.keys[1], &run.args[5], &run.args[9]);
         let token = run.args[4].parse().unwrap();
         let (newer, done) =
-            (self.record_newest(key, token, owner), self.record_execution(sim, number));
+            (self.record_newest(key, token, owner), self.record_execution(sim, run, number));
         newer.or(done).filter(|_| keeps_records(node))
     }
 
@@ -187,15 +192,16 @@ impl Writes {
         let [RespValue::Int(1), _, RespValue::Int(0), ..] = cells else { return None };
         sim.coverage.count(CoverPoint::Ran, 1);
         let number = run.keys.last()?.rsplit(':').next()?;
-        let done = self.record_execution(sim, number);
+        let done = self.record_execution(sim, run, number);
         let not_held =
             (!existed).then(|| format!("I3 script {number} runs for a client that holds nothing"));
         not_held.or_else(|| done.filter(|_| keeps_records(node)))
     }
 
     /// Records the write's execution; returns the broken promise, if any.
-    fn record_execution(&mut self, sim: &Sim, number: &str) -> Option<String> {
+    fn record_execution(&mut self, sim: &Sim, run: &Run<'_>, number: &str) -> Option<String> {
         let write = &mut self.all[number.parse::<usize>().unwrap()];
+        write.by_copy |= run.is_copy;
         if mem::replace(&mut write.is_done, true) {
             return Some(format!("I6 write {number} is done again"));
         }

@@ -212,7 +212,7 @@ impl Sim {
         if reply_slot.is_none() {
             self.coverage.count(CoverPoint::Copies, 1);
         }
-        let (status, body) = self.execute(sent);
+        let (status, body) = self.execute(sent, reply_slot.is_none());
         self.trace(|| {
             let which = if reply_slot.is_some() { "" } else { "a copy of " };
             format!(
