@@ -10,7 +10,7 @@ pub(crate) const MAX_COPIES: u32 = 3;
 /// Probabilities are in per cent, times in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Network {
-    /// The probability that a request does not arrive. Its copies may arrive nevertheless.
+    /// The probability that a request does not arrive. Its copies may still arrive.
     pub(crate) lost: u32,
     /// The probability that a reply does not arrive.
     pub(crate) reply_lost: u32,
@@ -37,6 +37,21 @@ pub(crate) struct Request {
     /// Redis' clock when it was sent, in milliseconds.
     pub(crate) sent_at: u64,
     pub(crate) call: ScriptCall,
+}
+
+/// Indices of the arguments that many scripts have in common: one less than their numbers in the
+/// header of the script.
+pub(crate) mod arg {
+    pub(crate) const REQUEST_ID: usize = 0;
+    pub(crate) const NOT_AFTER: usize = 1;
+    /// The owner field, in scripts of one owner's hold.
+    pub(crate) const OWNER: usize = 4;
+    pub(crate) const LEASE_MS: usize = 5;
+    /// `1` for a last try.
+    pub(crate) const LAST_TRY: usize = 6;
+    /// The operation, in scripts that change permits or counts.
+    pub(crate) const OPERATION: usize = 5;
+    pub(crate) const AMOUNT: usize = 6;
 }
 
 impl Request {
