@@ -292,12 +292,12 @@ class Scope {
     scopes.delete(this.#id);
   }
 
-  /** Begins the queued calls, or without any handles the timeout. */
+  /** Begins the queued calls, or lets the engine handle its timeout if there are none. */
   #turn() {
     if (isWorker && openScope === this) openScope = undefined;
     const begun = this.#calls.splice(0);
     for (const [place, { of, id, method, hold, numbers, texts }] of begun.entries()) {
-      // The last call also returns what to send.
+      // Only the last call returns the requests to send.
       const drains = place === begun.length - 1;
       this.#use((...now) => engine.call(of, id, method, hold, numbers, texts, drains, ...now));
     }

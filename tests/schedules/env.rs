@@ -114,14 +114,14 @@ impl<T: Copy + Ord> Env<T> {
         self.requests += 1;
         let request = Rc::new(Request { client, number, sent_at, call });
         for _ in 0..MAX_COPIES {
-            if !self.chance(self.network.copied) {
+            if !self.chance(self.network.copy_percent) {
                 break;
             }
-            let delay = self.rng.u64(1..=self.network.copy_ms);
+            let delay = self.rng.u64(1..=self.network.max_copy_delay_ms);
             self.schedule(delay, Event::Request { request: Rc::clone(&request), is_copy: true });
         }
         let delay = self.network.delay(&mut self.rng);
-        if self.chance(self.network.lost) {
+        if self.chance(self.network.loss_percent) {
             self.coverage.count("lost requests");
             self.schedule(delay, Event::Reply { request, reply: None });
         } else {
@@ -154,7 +154,7 @@ impl<T: Copy + Ord> Env<T> {
     /// Sends the reply to a request. If the network loses it, the client learns that its connection
     /// broke.
     pub(super) fn send_reply(&mut self, request: Rc<Request>, reply: Reply) {
-        let reply = (!self.chance(self.network.reply_lost)).then_some(reply);
+        let reply = (!self.chance(self.network.reply_loss_percent)).then_some(reply);
         let delay = self.network.delay(&mut self.rng);
         self.schedule(delay, Event::Reply { request, reply });
     }

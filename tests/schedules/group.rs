@@ -32,13 +32,13 @@ const CLIENTS: usize = 3;
 const SCHEDULES: u64 = 600;
 
 const NETWORK: Network = Network {
-    lost: 10,
-    reply_lost: 20,
-    copied: 35,
-    slow: 40,
-    usual_ms: 200,
-    slow_ms: 6_000,
-    copy_ms: 12_000,
+    loss_percent: 10,
+    reply_loss_percent: 20,
+    copy_percent: 35,
+    slow_percent: 40,
+    max_delay_ms: 200,
+    max_slow_delay_ms: 6_000,
+    max_copy_delay_ms: 12_000,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -212,14 +212,11 @@ impl Scenario for Group {
     /// on one value; and that no ended owner holds a value.
     fn check(&mut self) -> Check {
         let holders = self.holders();
-        for (value, holder) in
-            self.leases.valid(self.env.now).filter(|(_, holder)| !is_java(holder))
-        {
-            if holders.get(value) != Some(holder) {
-                return Err(format!(
-                    "{holder} relies on {value}, which {:?} has",
-                    holders.get(value)
-                ));
+        let ours = self.leases.valid(self.env.now).filter(|(_, holder)| !is_java(holder));
+        for (value, client) in ours {
+            let holder = holders.get(value);
+            if holder != Some(client) {
+                return Err(format!("{client} relies on {value}, which {holder:?} has"));
             }
         }
         match holders.values().find(|holder| self.owners.has_ended(holder)) {
@@ -290,17 +287,17 @@ impl Group {
         let fields: Vec<String> = set.iter().map(|value| self.fields[value].clone()).collect();
         let clock = now.saturating_add_signed(self.ahead[java]);
         let run = JavaGroup { group: GROUP, holder, clock, fields: &fields };
-        let (holds, what) = match rng.u8(0..4) {
+        let (holds, event) = match rng.u8(0..4) {
             0 | 1 => (model.java_group_acquire(&run, lease, now).is_none(), "grants of Java's"),
             2 => (model.java_group_renew(&run, lease, now), "renewals of Java's"),
             _ => {
                 model.java_group_unlock(&run, lease, now);
-                self.leases.retain(|(value, one)| one != holder || !set.contains(value));
+                self.leases.retain(|(value, other)| other != holder || !set.contains(value));
                 (false, "")
             }
         };
         if holds {
-            coverage.count(what);
+            coverage.count(event);
             set.iter().for_each(|value| self.leases.extend((value, holder.into()), now + lease));
         }
         let after = self.holders();
@@ -342,11 +339,13 @@ fn no_client_loses_a_valid_hold_if_the_skew_of_java_s_clocks_is_tolerated() {
     let mut sum = Coverage::default();
     for (tolerated_skew, max_skew) in [(1_000, 990), (1_000, 0), (0, 0)] {
         sum.merge(&assert_all_hold::<Group>(SCHEDULES, |_| {
-            with_settings(|to| (to.tolerated_skew, to.max_skew) = (tolerated_skew, max_skew))
+            with_settings(|settings| {
+                (settings.tolerated_skew, settings.max_skew) = (tolerated_skew, max_skew)
+            })
         }));
     }
-    let all = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
-    sum.assert_above(SCHEDULES / 4, &all);
+    let events = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
+    sum.assert_above(SCHEDULES / 4, &events);
 }
 
 fn with_settings(change: impl FnOnce(&mut Settings)) -> Plan<Settings> {
@@ -362,18 +361,21 @@ fn assert_broken(plan: &Plan<Settings>, expected: &str) {
 fn more_skew_of_java_s_clocks_than_is_tolerated_ends_a_valid_hold() {
     assert_broken(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
     assert_broken(&PLAN.without("a clock of Java's may be ahead"), "Java took");
-    assert_broken(&with_settings(|to| to.tolerated_skew = 0), "from a holder of Java's");
-    assert_broken(&with_settings(|to| to.max_skew = 2_500), "Java took");
+    assert_broken(
+        &with_settings(|settings| settings.tolerated_skew = 0),
+        "from a holder of Java's",
+    );
+    assert_broken(&with_settings(|settings| settings.max_skew = 2_500), "Java took");
 }
 
 #[test]
 fn a_late_unlock_of_java_s_ends_a_hold_if_earlier_owners_leave_fields() {
-    let short_pauses = with_settings(|to| to.max_java_pause = 1_700);
+    let short_pauses = with_settings(|settings| settings.max_java_pause = 1_700);
     assert_broken(&short_pauses.without("what earlier owners left goes"), "Java took");
 }
 
 #[test]
-fn a_release_that_ignores_the_owner_of_a_value_ends_its_hold() {
+fn a_release_that_ignores_the_owner_of_a_value_ends_the_hold_of_another() {
     assert_broken(&PLAN.without("a release leaves others' values alone"), "group_release of");
 }
 

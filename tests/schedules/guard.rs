@@ -28,13 +28,13 @@ const TOKEN: usize = 4;
 /// Half of the requests are slow, and half arrive a second time, when Redis may have forgotten the
 /// fence.
 const NETWORK: Network = Network {
-    lost: 10,
-    reply_lost: 0,
-    copied: 50,
-    slow: 50,
-    usual_ms: 20,
-    slow_ms: MEMORY_MS,
-    copy_ms: 2 * MEMORY_MS,
+    loss_percent: 10,
+    reply_loss_percent: 0,
+    copy_percent: 50,
+    slow_percent: 50,
+    max_delay_ms: 20,
+    max_slow_delay_ms: MEMORY_MS,
+    max_copy_delay_ms: 2 * MEMORY_MS,
 };
 
 struct Settings {

@@ -19,13 +19,13 @@ const NAME: &str = "gate";
 const CLIENTS: usize = 3;
 
 const NETWORK: Network = Network {
-    lost: 20,
-    reply_lost: 20,
-    copied: 35,
-    slow: 40,
-    usual_ms: 100,
-    slow_ms: 6_000,
-    copy_ms: 6_000,
+    loss_percent: 20,
+    reply_loss_percent: 20,
+    copy_percent: 35,
+    slow_percent: 40,
+    max_delay_ms: 100,
+    max_slow_delay_ms: 6_000,
+    max_copy_delay_ms: 6_000,
 };
 
 struct Latch {
@@ -44,8 +44,8 @@ impl Scenario for Latch {
 
     fn new((): (), env: Env<Timer>) -> Self {
         let calls = CountDownLatchCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain);
-        // The clients hold nothing, so they do no work with a hold.
-        let machines = Machines::new(env, CLIENTS, 0, 2_000);
+        let (max_work_ms, max_pause_ms) = (0, 2_000);
+        let machines = Machines::new(env, CLIENTS, max_work_ms, max_pause_ms);
         Self { machines, calls, requests: Requests::default(), count: 0 }
     }
 

@@ -11,20 +11,21 @@ pub(crate) const MAX_COPIES: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Network {
     /// The probability that a request does not arrive. Its copies may still arrive.
-    pub(crate) lost: u32,
+    pub(crate) loss_percent: u32,
     /// The probability that a reply does not arrive.
-    pub(crate) reply_lost: u32,
+    pub(crate) reply_loss_percent: u32,
     /// The probability of the first copy of a request, and of each further one if there was one
     /// before, up to [`MAX_COPIES`].
-    pub(crate) copied: u32,
-    /// The probability that a request or reply takes up to `slow_ms` instead of `usual_ms`.
-    pub(crate) slow: u32,
+    pub(crate) copy_percent: u32,
+    /// The probability that a request or reply takes up to `max_slow_delay_ms` instead of
+    /// `max_delay_ms`.
+    pub(crate) slow_percent: u32,
     /// The longest delay of a usual message.
-    pub(crate) usual_ms: u64,
+    pub(crate) max_delay_ms: u64,
     /// The longest delay of a slow message.
-    pub(crate) slow_ms: u64,
+    pub(crate) max_slow_delay_ms: u64,
     /// The longest delay of a copy.
-    pub(crate) copy_ms: u64,
+    pub(crate) max_copy_delay_ms: u64,
 }
 
 /// A request that a client has sent.
@@ -64,7 +65,7 @@ impl Request {
 impl Network {
     /// Draws the delay of one message that is not a copy, in milliseconds.
     pub(super) fn delay(&self, rng: &mut Rng) -> u64 {
-        let slow = rng.u32(0..100) < self.slow;
-        rng.u64(1..=if slow { self.slow_ms } else { self.usual_ms })
+        let slow = rng.u32(0..100) < self.slow_percent;
+        rng.u64(1..=if slow { self.max_slow_delay_ms } else { self.max_delay_ms })
     }
 }

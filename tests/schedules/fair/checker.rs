@@ -159,7 +159,7 @@ impl Checker {
     }
 
     /// Records that Redis must store nothing of this owner any more.
-    pub(super) fn end(&mut self, field: &str) {
+    pub(super) fn record_end(&mut self, field: &str) {
         self.owners.record_end(field);
     }
 
@@ -207,7 +207,7 @@ impl Checker {
                     self.owners.record_end(field);
                 }
             }
-            Script::Release { fields } => fields.iter().for_each(|field| self.end(field)),
+            Script::Release { fields } => fields.iter().for_each(|field| self.record_end(field)),
             Script::Java { .. } => {}
         }
     }
@@ -289,11 +289,11 @@ impl Checker {
     ) -> Check {
         let gone = before.queue.iter().filter(|field| !after.queue.contains(field));
         for field in gone.filter(|field| !after.holders.contains(field)) {
-            let leaves_itself = self.owners.has_ended(field)
+            let left_by_itself = self.owners.has_ended(field)
                 || matches!(script, Script::Java { holder } if holder == field);
             let is_alive = before.is_alive(field, now);
             match script {
-                _ if leaves_itself => {}
+                _ if left_by_itself => {}
                 Script::Java { .. } if is_ours(field) => {
                     ensure(!is_alive || self.wild_clocks, || {
                         format!("Java evicts {field}, which is alive")

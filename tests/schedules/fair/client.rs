@@ -183,7 +183,7 @@ impl Fair {
         }
         if previous.is_some() {
             // The client will neither name this owner again nor end it.
-            self.checker.end(&self.clients[index].field());
+            self.checker.record_end(&self.clients[index].field());
         }
         self.clients[index].previous = previous.or(Some(owner));
         self.begin_owner(index);

@@ -46,13 +46,13 @@ pub(super) fn plan(seed: u64) -> Plan<Settings> {
     let mut rng = Rng::with_seed(seed ^ 0x5eed);
     let mut up_to = |max: u32| rng.u32(0..=max);
     let network = Network {
-        lost: up_to(25),
-        reply_lost: up_to(25),
-        copied: up_to(40),
-        slow: up_to(20),
-        usual_ms: 50,
-        slow_ms: 4_000,
-        copy_ms: 60_000,
+        loss_percent: up_to(25),
+        reply_loss_percent: up_to(25),
+        copy_percent: up_to(40),
+        slow_percent: up_to(20),
+        max_delay_ms: 50,
+        max_slow_delay_ms: 4_000,
+        max_copy_delay_ms: 60_000,
     };
     let settings = Settings {
         java: up_to(3) as usize,

@@ -54,7 +54,7 @@ impl Checker {
     }
 
     /// Records that the owners with these latches must not be granted any more.
-    pub(super) fn end(&mut self, latches: &BTreeSet<String>) {
+    pub(super) fn record_end(&mut self, latches: &BTreeSet<String>) {
         latches.iter().for_each(|latch| _ = self.owners.record_end(latch));
     }
 

@@ -42,7 +42,7 @@ const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
 struct Settings {
     kind: Kind,
     /// How many of ten acquisitions are without a lease; such a hold has no end.
-    endless: u8,
+    endless_of_ten: u8,
     /// The largest skew of Redisson's clocks, in milliseconds; `None` without a Redisson client.
     max_java_skew: Option<i64>,
     /// The skew of Redisson's clocks that this library tolerates, in milliseconds.
@@ -53,19 +53,19 @@ struct Settings {
 }
 
 const NETWORK: Network = Network {
-    lost: 15,
-    reply_lost: 15,
-    copied: 25,
-    slow: 30,
-    usual_ms: 100,
-    slow_ms: 4_000,
-    copy_ms: 4_000,
+    loss_percent: 15,
+    reply_loss_percent: 15,
+    copy_percent: 25,
+    slow_percent: 30,
+    max_delay_ms: 100,
+    max_slow_delay_ms: 4_000,
+    max_copy_delay_ms: 4_000,
 };
 
 fn plan(kind: Kind) -> Plan<Settings> {
     let settings = Settings {
         kind,
-        endless: 5,
+        endless_of_ten: 5,
         max_java_skew: Some(300),
         tolerated_skew: 300,
         evicts_latches: false,
@@ -93,7 +93,8 @@ impl Scenario for Semaphore {
         env.model.put(NAME, Value::Text(PERMITS.to_string()), None);
         let max = settings.max_java_skew.unwrap_or(0);
         let java_skew = env.rng.i64(-max..=max);
-        let machines = Machines::new(env, CLIENTS, 30_000, 3_000);
+        let (max_work_ms, max_pause_ms) = (30_000, 3_000);
+        let machines = Machines::new(env, CLIENTS, max_work_ms, max_pause_ms);
         Self { machines, settings, checker: Checker::new(settings), java_skew }
     }
 
@@ -149,7 +150,7 @@ impl Semaphore {
         match progress {
             None => {}
             Some(Progress::Idle(client)) => self.begin(client),
-            Some(Progress::Ended(latches)) => self.checker.end(&latches),
+            Some(Progress::Ended(latches)) => self.checker.record_end(&latches),
             Some(Progress::Once(ids, outcome)) => {
                 self.checker.requests.record_outcome(ids, outcome)?
             }
@@ -164,7 +165,7 @@ impl Semaphore {
             return self.machines.call_once(client, call);
         }
         let target = self.settings.target(rng.u16(1..4));
-        let endless = rng.u8(0..10) < self.settings.endless;
+        let endless = rng.u8(0..10) < self.settings.endless_of_ten;
         let lease = if endless { LeaseTime::ENDLESS } else { lease(rng.u64(2_000..20_000)) };
         self.machines.acquire(client, target, lease);
     }
@@ -245,10 +246,16 @@ fn permits_with_ids_are_counted_once() {
 
 #[test]
 fn permits_are_counted_once_although_the_network_delays_requests_by_minutes() {
-    let (slow_ms, copy_ms) = (200_000, 200_000);
-    let rates = Network { lost: 10, reply_lost: 10, copied: 30, slow: 15, ..NETWORK };
+    let network = Network {
+        loss_percent: 10,
+        reply_loss_percent: 10,
+        copy_percent: 30,
+        slow_percent: 15,
+        max_slow_delay_ms: 200_000,
+        max_copy_delay_ms: 200_000,
+        ..NETWORK
+    };
     for kind in KINDS {
-        let network = Network { slow_ms, copy_ms, ..rates };
         assert_counted_once(200, &Plan { network, ..plan(kind) });
     }
 }

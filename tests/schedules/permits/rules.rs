@@ -27,7 +27,7 @@ fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected:
 
 /// Gives all holds a lease, so that they can expire.
 fn with_leases(plan: Plan<Settings>) -> Plan<Settings> {
-    plan.with(|plan| plan.settings.endless = 0)
+    plan.with(|plan| plan.settings.endless_of_ten = 0)
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
 fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for kind in KINDS {
         let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
-            plan.network = Network { lost: 40, reply_lost: 40, ..NETWORK };
+            plan.network = Network { loss_percent: 40, reply_loss_percent: 40, ..NETWORK };
             plan.settings.max_java_skew = None;
         });
         assert_needed(2_000, &plan, &[LOST]);
@@ -78,12 +78,19 @@ fn a_hold_without_a_latch_is_counted_twice() {
 
 #[test]
 fn without_a_bound_an_endless_hold_is_granted_again_after_ten_minutes() {
-    let (slow_ms, copy_ms) = (2_000_000, 2_000_000);
-    let rates = Network { lost: 30, reply_lost: 30, copied: 60, slow: 40, ..NETWORK };
+    let network = Network {
+        loss_percent: 30,
+        reply_loss_percent: 30,
+        copy_percent: 60,
+        slow_percent: 40,
+        max_slow_delay_ms: 2_000_000,
+        max_copy_delay_ms: 2_000_000,
+        ..NETWORK
+    };
     let change = |plan: Plan<Settings>| {
         plan.without(rules::BOUND).with(|plan| {
-            plan.settings.endless = 10;
-            plan.network = Network { slow_ms, copy_ms, ..rates };
+            plan.settings.endless_of_ten = 10;
+            plan.network = network;
         })
     };
     assert_both_need(change, &[GRANTED_AFTER_END, STORED_AFTER_END]);

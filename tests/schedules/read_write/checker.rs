@@ -55,7 +55,7 @@ impl ReadWrite {
             Some(parent) => {
                 (self.owners.token(&self.clients[parent].field) == Some(token), "nested reads")
             }
-            None if client.writes => (token > self.last_token, "writes"),
+            None if client.is_writer => (token > self.last_token, "writes"),
             None => (token > self.last_write && token >= self.last_token, "reads"),
         };
         self.env.coverage.count(kind);
@@ -156,7 +156,7 @@ impl ReadWrite {
 
     /// Whether the field is that of a reader of this library.
     fn is_our_read(&self, field: &str) -> bool {
-        self.clients.iter().any(|client| client.field == field && !client.writes)
+        self.clients.iter().any(|client| client.field == field && !client.is_writer)
     }
 
     /// Whether the field has a timeout key, which marks a reader as alive.

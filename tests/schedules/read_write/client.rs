@@ -19,6 +19,8 @@ const ATTEMPT_MS: u64 = 300;
 const MAX_ATTEMPTS: u32 = 4;
 /// How long after the end of its wait Redis may still execute an acquisition, in milliseconds.
 const MAX_LATENESS_MS: u64 = 5_000;
+/// A hold with less than this time left is released at once, in milliseconds.
+const MIN_HOLD_MS: u64 = 50;
 /// The allowance for the clocks' drift, in milliseconds.
 const DRIFT_MS: u64 = 2;
 
@@ -28,7 +30,7 @@ pub(super) struct Client {
     owner: OwnerId,
     /// Its field in the lock's hash.
     pub(super) field: String,
-    pub(super) writes: bool,
+    pub(super) is_writer: bool,
     /// For a nested read, the client with the write hold.
     pub(super) parent: Option<usize>,
     /// For a writer, the nested read that its release names, which then receives the new epoch. A
@@ -80,7 +82,7 @@ impl ReadWrite {
     pub(super) fn begin(&mut self, parent: Option<usize>) {
         let index = self.clients.len();
         let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
-        let writes = parent.is_none() && self.env.rng.u8(0..3) > 0;
+        let is_writer = parent.is_none() && self.env.rng.u8(0..3) > 0;
         let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
         let is_bounded = !self.env.chance(self.settings.unbounded);
         let not_after = is_bounded.then(|| self.env.now + wait + MAX_LATENESS_MS);
@@ -88,14 +90,14 @@ impl ReadWrite {
         let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
         self.clients.push(Client {
             owner,
-            field: field(&owner) + if writes { ":write" } else { "" },
-            writes,
+            field: field(&owner) + if is_writer { ":write" } else { "" },
+            is_writer,
             parent,
             nested: None,
             stage: Stage::Trying,
             lease: self.env.rng.u64(400..4_000),
             renews: self.env.rng.bool(),
-            prefers_writers: writes && self.env.chance(self.settings.prefers_writers),
+            prefers_writers: is_writer && self.env.chance(self.settings.prefers_writers),
             bound: Bound { not_after, keep: Duration::from_millis(keep) },
             wait_until: self.env.now + wait,
             call: None,
@@ -108,7 +110,7 @@ impl ReadWrite {
     fn calls(&self, index: usize) -> Calls {
         let client = &self.clients[index];
         let owner = |other: Option<usize>| other.map(|other| self.clients[other].owner);
-        Calls(if client.writes {
+        Calls(if client.is_writer {
             let calls = write_calls();
             let calls = match owner(client.nested) {
                 Some(nested) => calls.with_nested_read(nested),
@@ -232,8 +234,8 @@ impl ReadWrite {
     /// for at most `PEER_LEASE_MS`, since a Redisson reader's renewal may end the hash then; beside
     /// a writer of this library Redisson holds nothing.
     fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
-        let Client { lease, writes, .. } = self.clients[index];
-        let is_limited = !writes && !self.settings.trusts_whole_lease;
+        let Client { lease, is_writer, .. } = self.clients[index];
+        let is_limited = !is_writer && !self.settings.trusts_whole_lease;
         sent_at + if is_limited { lease.min(PEER_LEASE_MS) } else { lease } - DRIFT_MS
     }
 
@@ -241,7 +243,7 @@ impl ReadWrite {
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 let until = self.lease_end(index, sent_at);
-                if until <= self.env.now + 50 {
+                if until <= self.env.now + MIN_HOLD_MS {
                     self.release(index);
                 } else {
                     self.begin_hold(index, until, reply.value.parse().unwrap());
@@ -274,7 +276,7 @@ impl ReadWrite {
         env.set_timer(Timer::Client(index), pause.max(renewal.min(until - env.now)));
         let work = env.rng.u64(50..3_000);
         env.set_timer(Timer::Done(index), work.max(pause));
-        while self.clients[index].writes && self.env.is_open() && self.env.rng.bool() {
+        while self.clients[index].is_writer && self.env.is_open() && self.env.rng.bool() {
             let nested = self.clients.len();
             self.begin(Some(index));
             if self.env.rng.u8(0..4) > 0 {

@@ -63,13 +63,13 @@ fn plan(seed: u64) -> Plan<Settings> {
     // Half of the schedules are without a given fault.
     let mut chance = |max: u32| if rng.bool() { rng.u32(..=max) } else { 0 };
     let network = Network {
-        lost: chance(15),
-        reply_lost: chance(20),
-        copied: chance(25),
-        slow: chance(15),
-        usual_ms: 30,
-        slow_ms: 3_000,
-        copy_ms: COPY_MS,
+        loss_percent: chance(15),
+        reply_loss_percent: chance(20),
+        copy_percent: chance(25),
+        slow_percent: chance(15),
+        max_delay_ms: 30,
+        max_slow_delay_ms: 3_000,
+        max_copy_delay_ms: COPY_MS,
     };
     let settings = Settings {
         dies: chance(10),

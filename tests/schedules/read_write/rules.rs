@@ -35,9 +35,9 @@ fn without_latches_one_owner_is_granted_twice() {
 
 #[test]
 fn with_a_bound_that_moves_one_owner_is_granted_twice() {
-    let moving_bound: MovingBound = |request, own| match request.script() {
-        "read_acquire" | "write_acquire" => own.map(|_| request.sent_at + 9_000),
-        _ => own,
+    let moving_bound: MovingBound = |request, not_after| match request.script() {
+        "read_acquire" | "write_acquire" => not_after.map(|_| request.sent_at + 9_000),
+        _ => not_after,
     };
     assert_needed("one bound", GRANTED_AGAIN, |plan| plan.moving_bound = Some(moving_bound));
 }
