@@ -324,8 +324,8 @@ impl Parts {
         )
     }
 
-    /// Handles an input while a retry for the reason `why` is due. Returns the new time and reason of
-    /// the retry; `None` if they do not change.
+    /// Handles an input while a retry for the reason `why` is due. Returns the retry's new time and
+    /// reason; `None` if they do not change.
     pub(in crate::machine) fn on_input(
         &mut self,
         input: &Input,
