@@ -292,7 +292,7 @@ class Lease extends Base {
   constructor(share, subject) {
     super(share.hold.of, subject);
     this.#share = share;
-    share.belongsTo(this);
+    share.dropWith(this);
   }
 
   static {

@@ -1,4 +1,4 @@
-// The driver of the engine: does the I/O that the engine requests, passes on responses, and settles
+// The driver of the engine: sends the requests of the engine, passes responses to it, and settles
 // the promises of calls. It contains no lock logic. Every call of the engine is synchronous; those
 // that change it return records (src/js/records.rs).
 import { BrokenError, InvalidOptionError, LeaseLostError, errorOf, fail, failureOf, snapshot } from "./errors.js";
@@ -22,16 +22,16 @@ const TIMER_MAX_MS = 5_000;
 export let engine;
 /** The error of the module, once it has failed; no function of it is called after that. */
 let broken;
-let lastNumber = 0;
-/** The calls that have not ended, by their numbers. */
+let lastId = 0;
+/** The calls that have not ended, by their ids. */
 const calls = new Map();
-/** The holds with a lease, by their numbers. */
+/** The holds with a lease that was not dropped, by their numbers. */
 const holds = new Map();
-/** The scopes that have something to do, by their numbers. */
+/** The scopes that have something to do, by their ids. */
 const scopes = new Map();
 /** The caller's own fetch functions, by the numbers of the gateways. */
 export const fetches = new Map();
-/** The functions that wake those who wait for an event of a client. */
+/** The functions that wake the tasks that wait for an event of a client. */
 export const clientWatchers = new Set();
 
 /** Starts the module, compiled or as bytes, and its engine. */
@@ -43,8 +43,8 @@ export function startEngine(module) {
 }
 
 /**
- * Uses the engine. After an unexpected exception its memory may be inconsistent, so it is never
- * called again. Invalid options are thrown as strings and do no harm.
+ * Calls the engine by `work`. After an unexpected exception its memory may be inconsistent, so it
+ * is never called again. Invalid options are thrown as strings and do no harm.
  */
 export function use(work) {
   if (broken) throw broken;
@@ -88,7 +88,7 @@ class Hold {
   #signals;
   #failure;
 
-  /** `of` is the lock's handle, which must not be freed while the hold exists. */
+  /** `of` is the lock's handle in the engine, which must not be freed while the hold exists. */
   constructor(number, of) {
     this.number = number;
     this.of = of;
@@ -103,6 +103,7 @@ class Hold {
     return controller.signal;
   }
 
+  /** Ends the hold; `reason` is null after a release, and says otherwise why it is lost. */
   end(reason, message) {
     this.hasEnded = true;
     if (reason !== null) {
@@ -126,7 +127,7 @@ class Hold {
     }
   }
 
-  /** The functions that wake those who wait for a change of the hold. */
+  /** The functions that wake the tasks that wait for a change of the hold. */
   get watchers() {
     return (this.#watchers ??= new Set());
   }
@@ -135,14 +136,15 @@ class Hold {
     if (this.#watchers) wakeAll(this.#watchers);
   }
 
+  /** Removes the hold from `holds` once it has ended and has no lease. */
   forget() {
     if (this.hasEnded && this.leases === 0) holds.delete(this.number);
   }
 
   /** Returns a number that describes the hold; NaN if there is none. */
   get(property, name) {
-    const what = PROPERTIES.indexOf(property);
-    return use(() => engine.holdNumber(this.number, what, name, performance.now(), Date.now()));
+    const index = PROPERTIES.indexOf(property);
+    return use(() => engine.holdNumber(this.number, index, name, performance.now(), Date.now()));
   }
 
   permitIds() {
@@ -150,10 +152,10 @@ class Hold {
   }
 }
 
-/** Forgets the leases that were collected. Older Workers have no such registry. */
+/** Drops the share of each lease that was collected. Older Workers have no such registry. */
 const collected = globalThis.FinalizationRegistry && new FinalizationRegistry((share) => share.drop());
 
-/** The state of one lease. The leases of one owner can share a hold. */
+/** The share that one lease has in a hold. The leases of one owner can share a hold. */
 export class Share {
   isReleased = false;
 
@@ -163,21 +165,21 @@ export class Share {
     this.name = name;
   }
 
-  /** Gives the part up when `lease` is collected: the hold is no longer renewed for it. */
-  belongsTo(lease) {
+  /** Drops this share when `lease` is collected: the hold is no longer renewed for it. */
+  dropWith(lease) {
     collected?.register(lease, this);
   }
 
   drop() {
     const { hold, isReleased } = this;
     hold.leases -= 1;
-    tell(() => engine.dropLease(hold.number, !isReleased, performance.now(), Date.now()));
+    tryUse(() => engine.dropLease(hold.number, !isReleased, performance.now(), Date.now()));
     hold.forget();
   }
 }
 
-/** Uses the engine for an event of the runtime, which has no caller that could get an error. */
-export function tell(work, scope) {
+/** Uses the engine for an event of the runtime, and ignores an error: no caller could get it. */
+export function tryUse(work, scope) {
   try {
     use(() => handle(work(), scope));
   } catch {}
@@ -218,15 +220,16 @@ function settle(kind, id, fields) {
   }
 }
 
-/** Returns a number of 32 bits, other than 0, that these calls or scopes do not use. */
-function nextNumber(used) {
-  do lastNumber = lastNumber === 2 ** 32 - 1 ? 1 : lastNumber + 1;
-  while (used.has(lastNumber));
-  return lastNumber;
+/** Returns an id of 32 bits, other than 0, that these calls or scopes do not use. */
+function newId(used) {
+  do lastId = lastId === 2 ** 32 - 1 ? 1 : lastId + 1;
+  while (used.has(lastId));
+  return lastId;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
+/** The key of a stream in `#io`. */
 const streamKey = (subscription, number) => `${subscription}/${number}`;
 
 /**
@@ -237,6 +240,7 @@ const streamKey = (subscription, number) => `${subscription}/${number}`;
 class Scope {
   #id;
   #calls = [];
+  /** The requests and streams that are open, by the engine's ids and by `streamKey`. */
   #io = new Map();
   #timer;
   #isWoken = false;
@@ -288,18 +292,20 @@ class Scope {
     scopes.delete(this.#id);
   }
 
+  /** Begins the queued calls, or lets the engine handle its timeout if there are none. */
   #turn() {
     if (isWorker && openScope === this) openScope = undefined;
     const begun = this.#calls.splice(0);
     for (const [place, { of, id, method, hold, numbers, texts }] of begun.entries()) {
+      // Only the last call returns the requests to send.
       const drains = place === begun.length - 1;
-      this.#tell((...now) => engine.call(of, id, method, hold, numbers, texts, drains, ...now));
+      this.#use((...now) => engine.call(of, id, method, hold, numbers, texts, drains, ...now));
     }
-    if (begun.length === 0) this.#tell((...now) => engine.timeout(...now));
+    if (begun.length === 0) this.#use((...now) => engine.timeout(...now));
   }
 
-  #tell(work) {
-    tell(() => work(this.#id, performance.now(), Date.now()), this);
+  #use(work) {
+    tryUse(() => work(this.#id, performance.now(), Date.now()), this);
   }
 
   send(id, body, [, to, url, authorization, type, token]) {
@@ -307,7 +313,7 @@ class Scope {
       this.#io.delete(id);
       const { failure, status = 0, token = "", retryAfter = NaN, bytes = NO_BYTES } = request;
       const all = token ? concat(new TextEncoder().encode(token), bytes) : bytes;
-      this.#tell((...now) => engine.respond(id, status, failure, retryAfter, all.length - bytes.length, all, ...now));
+      this.#use((...now) => engine.respond(id, status, failure, retryAfter, all.length - bytes.length, all, ...now));
     });
     this.#io.set(id, request);
   }
@@ -318,7 +324,7 @@ class Scope {
       const isOver = failure !== undefined || (status ?? bytes) === undefined;
       if (isOver) this.#io.delete(key);
       const [head, chunk] = isOver ? [] : [status, bytes];
-      this.#tell((...now) => engine.stream(subscription, number, head, retryAfter, chunk, ...now));
+      this.#use((...now) => engine.stream(subscription, number, head, retryAfter, chunk, ...now));
       if (this.#io.has(key)) readNext();
     };
     let chunk;
@@ -342,7 +348,7 @@ class Scope {
     this.#io.delete(key);
   }
 
-  /** Sets the timer. An earlier one is kept: to fire early is harmless, and costs less. */
+  /** Sets the timer (null: none). An earlier one is kept: firing early is harmless and cheaper. */
   setTimer(left, isIdle) {
     if (isIdle && isWorker) return this.wake(isIdle);
     const wait = Math.min(left ?? Infinity, TIMER_MAX_MS);
@@ -363,7 +369,7 @@ class Scope {
 let openScope;
 
 function scope() {
-  openScope ??= new Scope(isWorker ? nextNumber(scopes) : 0);
+  openScope ??= new Scope(isWorker ? newId(scopes) : 0);
   return openScope;
 }
 
@@ -372,14 +378,14 @@ export function call(of, method, { numbers = [], texts, signal, hold }) {
   return new Promise((resolve, reject) => {
     if (broken) throw broken;
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
-    const begun = { of, id: nextNumber(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
+    const begun = { of, id: newId(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
     const pending = { resolve, reject, of };
     let own;
     if (signal) {
       const abort = () => {
-        // An `abort` event that a caller has dispatched to a signal which is not aborted.
+        // A caller can dispatch an `abort` event to a signal that is not aborted.
         if (!pending.watch.done) return;
-        if (!own.remove(begun)) return tell(() => engine.cancel(begun.id, performance.now(), Date.now()));
+        if (!own.remove(begun)) return tryUse(() => engine.cancel(begun.id, performance.now(), Date.now()));
         calls.delete(begun.id);
         pending.watch.cancel();
         reject(pending.watch.reason);

@@ -1,5 +1,5 @@
 // Further functions for the public classes. Some of them make several calls of the engine.
-import { call, change, clientWatchers, engine, fetches, tell, use } from "./driver.js";
+import { call, change, clientWatchers, engine, fetches, tryUse, use } from "./driver.js";
 import { isProgram } from "./wasm/web.js";
 
 /**
@@ -13,7 +13,7 @@ export async function write(of, method, newest, { hold, numbers = [], texts }) {
     if (!use(() => engine.knowsClock(of))) await call(of, newest, {});
     return await call(of, method, { hold, numbers: [numbers[0], number], texts });
   } finally {
-    tell(() => engine.endWrite(of, hold.number, performance.now(), Date.now()));
+    tryUse(() => engine.endWrite(of, hold.number, performance.now(), Date.now()));
   }
 }
 

@@ -37,7 +37,7 @@ impl<T: Transport, H: Host> fmt::Debug for Driver<T, H> {
 impl<T: Transport, H: Host> Drop for Driver<T, H> {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.shared.driver_dropped(self.scope);
+            self.shared.on_driver_dropped(self.scope);
         }
     }
 }
@@ -91,8 +91,8 @@ impl<T: Transport, H: Host> Driver<T, H> {
                         io.transmit(transmit, &shared, open);
                     }
                 }
-                shared.close_to_others(scope);
-                if shared.ends_driver(scope) {
+                shared.close_to_new_operations(scope);
+                if shared.end_driver_if_idle(scope) {
                     return Poll::Ready(true);
                 }
                 if shared.read(|engine| engine.poll_timeout(scope)) != until {
@@ -118,7 +118,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     fn transmits(&self, scope: ScopeId) -> Vec<Transmit> {
-        self.close_to_others(scope);
+        self.close_to_new_operations(scope);
         self.change(|engine, _| core::iter::from_fn(|| engine.poll_transmit(scope)).collect())
     }
 

@@ -48,9 +48,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
     ) -> Operation<T, H> {
-        let (scope, starts_driver) = self.scope();
+        let (scope, needs_driver) = self.join_scope();
         let op = self.change(|engine, cx| begin(engine, scope, cx));
-        if let Some(spawn) = self.spawn.filter(|_| starts_driver) {
+        if let Some(spawn) = self.spawn.filter(|_| needs_driver) {
             spawn(Driver::new(Arc::clone(self), scope, true));
         }
         Operation { shared: Arc::clone(self), op, scope, is_over: false }
@@ -99,7 +99,7 @@ impl<T: Transport, H: Host, D: Future<Output = ()>> Future for Driven<T, H, D> {
                 *is_over = true;
                 return Poll::Ready(outcome);
             }
-            if let Some(spawn) = shared.spawn.filter(|_| shared.starts_driver()) {
+            if let Some(spawn) = shared.spawn.filter(|_| shared.claim_driver()) {
                 spawn(Driver::new(Arc::clone(shared), ScopeId::SHARED, true));
             }
             let Some(driver) = own else { return Poll::Pending };
@@ -133,7 +133,7 @@ impl<T: Transport, H: Host> Drop for Operation<T, H> {
         });
         // The undoing needs a driver.
         let has_work = || !shared.read(|engine| engine.is_idle(*scope));
-        if let Some(spawn) = shared.spawn.filter(|_| has_work() && shared.starts_driver()) {
+        if let Some(spawn) = shared.spawn.filter(|_| has_work() && shared.claim_driver()) {
             spawn(Driver::new(Arc::clone(shared), *scope, false));
         }
     }

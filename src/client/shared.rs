@@ -1,5 +1,5 @@
-//! The engine of a client, the transports and the host with which it is driven, and the tasks that
-//! wait for it.
+//! The state that all parts of a client share: its engine, its transports and host, and the wakers
+//! of the tasks that wait for the engine.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -60,7 +60,7 @@ struct State {
     open_scope: Option<ScopeId>,
 }
 
-/// The subject of a task's wait.
+/// The source of the events that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wait {
     Op(OpId),
@@ -77,10 +77,10 @@ impl<T: Transport, H: Host> Shared<T, H> {
         spawn: Option<Spawn<T, H>>,
     ) -> Arc<Self> {
         let endpoint = Endpoint { gateway, transport: Arc::new(transport) };
-        Self::of([endpoint].into(), Arc::new(host), spawn, Vec::new())
+        Self::with_endpoints([endpoint].into(), Arc::new(host), spawn, Vec::new())
     }
 
-    fn of(
+    fn with_endpoints(
         endpoints: Vec<Endpoint<T>>,
         host: Arc<H>,
         spawn: Option<Spawn<T, H>>,
@@ -110,35 +110,40 @@ impl<T: Transport, H: Host> Shared<T, H> {
             return Some(Arc::clone(first));
         }
         let mut joint = first.joint.lock().unwrap_or_else(PoisonError::into_inner);
-        joint.retain(|one| one.strong_count() > 0);
-        let is_same = |one: &Arc<Self>| {
-            one.bases.len() == clients.len()
-                && one.bases.iter().zip(clients).all(|(one, other)| Arc::ptr_eq(one, other))
+        joint.retain(|client| client.strong_count() > 0);
+        let is_same = |joint: &Arc<Self>| {
+            joint.bases.len() == clients.len()
+                && joint.bases.iter().zip(clients).all(|(base, client)| Arc::ptr_eq(base, client))
         };
         if let Some(same) = joint.iter().filter_map(Weak::upgrade).find(is_same) {
             return Some(same);
         }
         let endpoints = clients.iter().flat_map(|client| client.endpoints.iter().cloned());
         let host = Arc::clone(&first.host);
-        let one = Self::of(endpoints.collect(), host, first.spawn, clients.to_vec());
-        joint.push(Arc::downgrade(&one));
-        Some(one)
+        let client = Self::with_endpoints(endpoints.collect(), host, first.spawn, clients.to_vec());
+        joint.push(Arc::downgrade(&client));
+        Some(client)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the engine.
     pub(super) fn read<R>(&self, read: impl FnOnce(&Engine) -> R) -> R {
-        read(&self.state.lock().unwrap_or_else(PoisonError::into_inner).engine)
+        read(&self.lock().engine)
     }
 
-    /// Whether the caller must start the driver of all operations; records that it does.
-    pub(super) fn starts_driver(&self) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns whether the caller must start the driver of all operations: none is running. Records
+    /// that one is running from now on.
+    pub(super) fn claim_driver(&self) -> bool {
+        let mut state = self.lock();
         self.has_one_driver && !core::mem::replace(&mut state.is_driven, true)
     }
 
     /// Lets no later operation join this scope.
-    pub(super) fn close_to_others(&self, scope: ScopeId) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn close_to_new_operations(&self, scope: ScopeId) {
+        let mut state = self.lock();
         state.open_scope.take_if(|open| *open == scope);
     }
 
@@ -149,13 +154,13 @@ impl<T: Transport, H: Host> Shared<T, H> {
 
     /// Stores a waker for the next event of `wait`.
     pub(super) fn keep_waker(&self, wait: Wait, waker: &Waker) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         state.keep_waker(wait, waker);
     }
 
     /// Removes the wakers for events of `wait`.
     pub(super) fn forget_wakers(&self, wait: Wait) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let forgotten = state.take_wakers(wait);
         // Unlocked first: the last waker of a task drops the task, whose destructor may lock.
         drop(state);
@@ -164,13 +169,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
 }
 
 impl<T: Transport, H: Host> Shared<T, H> {
-    /// The scope of an operation that begins now, and whether the caller must start a driver for
-    /// it. For the scope of a whole program, `starts_driver` says that.
-    pub(super) fn scope(&self) -> (ScopeId, bool) {
+    /// Returns the scope of an operation that begins now, and whether the scope is new and the
+    /// caller must start a driver for it. The driver of all operations is started by `claim_driver`
+    /// instead.
+    pub(super) fn join_scope(&self) -> (ScopeId, bool) {
         if self.spawn.is_some() && self.has_one_driver {
             return (ScopeId::SHARED, false);
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if let Some(open) = state.open_scope {
             return (open, false);
         }
@@ -185,15 +191,16 @@ impl<T: Transport, H: Host> Shared<T, H> {
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
         let mut entropy = || self.host.entropy().ok().map(Entropy::new);
         let mut cx = Context { now: self.host.now(), entropy: &mut entropy };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let result = change(&mut state.engine, &mut cx);
         wake(state);
         result
     }
 
-    /// Ends the driver of a scope if the scope has nothing to do. Returns whether it has ended.
-    pub(super) fn ends_driver(&self, scope: ScopeId) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Records the end of a scope's driver if the scope has nothing to do; returns whether it has
+    /// ended.
+    pub(super) fn end_driver_if_idle(&self, scope: ScopeId) -> bool {
+        let mut state = self.lock();
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
             if scope == ScopeId::SHARED {
@@ -207,29 +214,29 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Records that a driver was dropped before its operations have ended.
-    pub(super) fn driver_dropped(&self, scope: ScopeId) {
-        self.close_to_others(scope);
+    pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
+        self.close_to_new_operations(scope);
         if scope == ScopeId::SHARED {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).is_driven = false;
+            self.lock().is_driven = false;
         }
         self.change(|engine, cx| engine.close_scope(scope, cx));
         // A task that still awaits an operation starts another driver where it runs.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let woken = core::mem::take(&mut state.wakers);
         drop(state);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until `look` returns a value; it is called at once, and after each event of `wait`.
+    /// Waits until `poll` returns a value; it is called at once, and after each event of `wait`.
     pub(super) async fn until<R>(
         &self,
         wait: Wait,
-        mut look: impl FnMut(&mut Engine) -> Option<R>,
+        mut poll: impl FnMut(&mut Engine) -> Option<R>,
     ) -> R {
         poll_fn(|cx| {
-            // The waker is stored before `look` is called, so a change in between is not missed.
+            // The waker is stored before `poll` is called, so a change in between is not missed.
             self.keep_waker(wait, cx.waker());
-            self.change(|engine, _| look(engine)).map_or(Poll::Pending, Poll::Ready)
+            self.change(|engine, _| poll(engine)).map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -239,35 +246,35 @@ impl<T: Transport, H: Host> Shared<T, H> {
 /// each instance of `change` calls it.
 #[inline(never)]
 fn wake(mut state: MutexGuard<'_, State>) {
-    let woken = state.woken();
+    let woken = state.take_woken();
     drop(state);
     woken.into_iter().for_each(Waker::wake);
 }
 
 impl State {
     fn keep_waker(&mut self, wait: Wait, waker: &Waker) {
-        let of_wait = self.of(wait);
-        let mut known = self.wakers.get(of_wait.clone()).into_iter().flatten();
+        let positions = self.positions(wait);
+        let mut known = self.wakers.get(positions.clone()).into_iter().flatten();
         if !known.any(|(_, known)| known.will_wake(waker)) {
-            self.wakers.insert(of_wait.end, (wait, waker.clone()));
+            self.wakers.insert(positions.end, (wait, waker.clone()));
         }
     }
 
-    /// The places of the wakers of tasks that wait for this.
-    fn of(&self, wait: Wait) -> Range<usize> {
-        let place = |is_before: fn(&Wait, &Wait) -> bool| {
+    /// The positions of the wakers for events of `wait`.
+    fn positions(&self, wait: Wait) -> Range<usize> {
+        let position = |is_before: fn(&Wait, &Wait) -> bool| {
             self.wakers.partition_point(|(other, _)| is_before(other, &wait))
         };
-        place(Wait::lt)..place(Wait::le)
+        position(Wait::lt)..position(Wait::le)
     }
 
     fn take_wakers(&mut self, wait: Wait) -> Vec<Waker> {
-        let of_wait = self.of(wait);
-        self.wakers.drain(of_wait).map(|(_, waker)| waker).collect()
+        let positions = self.positions(wait);
+        self.wakers.drain(positions).map(|(_, waker)| waker).collect()
     }
 
-    /// Takes the wakers of the tasks that wait for what has happened.
-    fn woken(&mut self) -> Vec<Waker> {
+    /// Removes and returns the wakers of the tasks that wait for one of the engine's new events.
+    fn take_woken(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some(event) = self.engine.poll_event() {
             woken.extend(self.take_wakers(match event {

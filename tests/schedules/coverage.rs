@@ -7,21 +7,21 @@ use std::collections::BTreeMap;
 pub(crate) struct Coverage(BTreeMap<&'static str, u64>);
 
 impl Coverage {
-    pub(crate) fn count(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
+    pub(crate) fn count(&mut self, event: &'static str) {
+        *self.0.entry(event).or_default() += 1;
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (what, count) in &other.0 {
-            *self.0.entry(what).or_default() += count;
+        for (event, count) in &other.0 {
+            *self.0.entry(event).or_default() += count;
         }
     }
 
-    /// Fails unless each of these events occurred more often than `least` times.
-    pub(crate) fn assert_above(&self, least: u64, all: &[&str]) {
-        for what in all {
-            let count = self.0.get(what).copied().unwrap_or(0);
-            assert!(count > least, "{what} came up {count} times, not more than {least}: {self:?}");
+    /// Fails unless each of these events occurred more than `threshold` times.
+    pub(crate) fn assert_above(&self, threshold: u64, events: &[&str]) {
+        for event in events {
+            let count = self.0.get(event).copied().unwrap_or(0);
+            assert!(count > threshold, "{count} {event}, not more than {threshold}: {self:?}");
         }
     }
 }

@@ -9,14 +9,17 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use fastrand::Rng;
 
 use super::coverage::Coverage;
-use super::network::{MAX_COPIES, Network, Request};
+use super::network::{MAX_COPIES, Network, Request, arg};
 use super::runner::{MovingBound, Plan};
 use test_support::script_model::ScriptModel;
 
 /// Redis' clock when a schedule begins, in milliseconds.
-pub(crate) const START: u64 = 1_700_000_000_000;
+pub(crate) const START_MS: u64 = 1_700_000_000_000;
 
-/// An event at a time. `T` identifies the scenario's timers.
+/// The number of scripts in the trace of a violation.
+const TRACE_STEPS: usize = 15;
+
+/// An event of a schedule. `T` identifies the scenario's timers.
 pub(super) enum Event<T> {
     /// A request, or a copy of one, reaches Redis. A copy gets no reply.
     Request {
@@ -31,7 +34,7 @@ pub(super) enum Event<T> {
     Timer(T),
 }
 
-/// A script that ran: when, for which client, its name, and its code.
+/// A script that ran: Redis' clock, the client, the script's name, and the code of its reply.
 type Step = (u64, usize, &'static str, Code);
 
 /// The environment of one schedule.
@@ -68,11 +71,11 @@ impl<T: Copy + Ord> Env<T> {
         Self {
             rng: Rng::with_seed(seed),
             model,
-            now: START,
+            now: START_MS,
             coverage: Coverage::default(),
             network: plan.network,
             moving_bound: plan.moving_bound,
-            closes_at: START + length,
+            closes_at: START_MS + length,
             events: BTreeMap::new(),
             scheduled: 0,
             timers: BTreeMap::new(),
@@ -94,13 +97,13 @@ impl<T: Copy + Ord> Env<T> {
     /// Sets a timer to fire in `ms`, and cancels an earlier setting of it.
     pub(crate) fn set_timer(&mut self, timer: T, ms: u64) {
         self.cancel_timer(timer);
-        let place = self.schedule(ms, Event::Timer(timer));
-        self.timers.insert(timer, place);
+        let key = self.schedule(ms, Event::Timer(timer));
+        self.timers.insert(timer, key);
     }
 
     pub(crate) fn cancel_timer(&mut self, timer: T) {
-        if let Some(place) = self.timers.remove(&timer) {
-            self.events.remove(&place);
+        if let Some(key) = self.timers.remove(&timer) {
+            self.events.remove(&key);
         }
     }
 
@@ -111,14 +114,14 @@ impl<T: Copy + Ord> Env<T> {
         self.requests += 1;
         let request = Rc::new(Request { client, number, sent_at, call });
         for _ in 0..MAX_COPIES {
-            if !self.chance(self.network.copied) {
+            if !self.chance(self.network.copy_percent) {
                 break;
             }
-            let delay = self.rng.u64(1..=self.network.copy_ms);
+            let delay = self.rng.u64(1..=self.network.max_copy_delay_ms);
             self.schedule(delay, Event::Request { request: Rc::clone(&request), is_copy: true });
         }
         let delay = self.network.delay(&mut self.rng);
-        if self.chance(self.network.lost) {
+        if self.chance(self.network.loss_percent) {
             self.coverage.count("lost requests");
             self.schedule(delay, Event::Reply { request, reply: None });
         } else {
@@ -136,11 +139,11 @@ impl<T: Copy + Ord> Env<T> {
     /// Executes a request now. Its messages are in `model.published`.
     pub(super) fn execute(&mut self, request: &Request) -> Reply {
         let call = &request.call;
-        // Empty for a request without a bound.
-        let not_after = call.args()[1].parse().ok();
+        // The argument of a request without a bound is empty.
+        let not_after = call.args()[arg::NOT_AFTER].parse().ok();
         let not_after = self.moving_bound.map_or(not_after, |bound| bound(request, not_after));
-        // Redis' clock is a different microsecond for each script, as real scripts take time:
-        // tokens are times in microseconds.
+        // Tokens are times in microseconds, so each script of one millisecond gets a microsecond of
+        // its own: real scripts take time.
         let micros = self.now * 1000 + self.steps.len() as u64 % 1000;
         let cells = self.model.run_until(call, not_after, micros);
         let reply = Reply::read(&cells, call.request).unwrap();
@@ -151,7 +154,7 @@ impl<T: Copy + Ord> Env<T> {
     /// Sends the reply to a request. If the network loses it, the client learns that its connection
     /// broke.
     pub(super) fn send_reply(&mut self, request: Rc<Request>, reply: Reply) {
-        let reply = (!self.chance(self.network.reply_lost)).then_some(reply);
+        let reply = (!self.chance(self.network.reply_loss_percent)).then_some(reply);
         let delay = self.network.delay(&mut self.rng);
         self.schedule(delay, Event::Reply { request, reply });
     }
@@ -168,9 +171,9 @@ impl<T: Copy + Ord> Env<T> {
 
     /// The scripts that ran last, one per line.
     pub(super) fn trace(&self) -> String {
-        let last = &self.steps[self.steps.len().saturating_sub(15)..];
+        let last = &self.steps[self.steps.len().saturating_sub(TRACE_STEPS)..];
         let line = |(at, client, script, code): &Step| {
-            format!("{:>8} ms  client {client}  {script}: {code:?}\n", at - START)
+            format!("{:>8} ms  client {client}  {script}: {code:?}\n", at - START_MS)
         };
         last.iter().map(line).collect()
     }
@@ -178,8 +181,8 @@ impl<T: Copy + Ord> Env<T> {
     /// Schedules an event in `ms`, and returns its key in `events`.
     fn schedule(&mut self, ms: u64, event: Event<T>) -> (u64, usize) {
         self.scheduled += 1;
-        let place = (self.now + ms, self.scheduled);
-        self.events.insert(place, event);
-        place
+        let key = (self.now + ms, self.scheduled);
+        self.events.insert(key, event);
+        key
     }
 }

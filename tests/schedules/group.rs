@@ -12,9 +12,10 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::{Bound, Publish};
 use edgelatch_proto::timing::PeerSkew;
 
+use super::network::arg;
 use super::runner::{
-    Check, Coverage, Env, Leases, Network, Owners, Plan, Request, START, Scenario, assert_all_hold,
-    assert_violated,
+    Check, Coverage, Env, Leases, Network, Owners, Plan, Request, START_MS, Scenario,
+    assert_all_hold, assert_violated,
 };
 use test_support::calls::{Calls, field as owner_field, lease, numbered_owner, request, token};
 use test_support::script_model::Latches;
@@ -31,28 +32,29 @@ const CLIENTS: usize = 3;
 const SCHEDULES: u64 = 600;
 
 const NETWORK: Network = Network {
-    lost: 10,
-    reply_lost: 20,
-    copied: 35,
-    slow: 40,
-    usual_ms: 200,
-    slow_ms: 6_000,
-    copy_ms: 12_000,
+    loss_percent: 10,
+    reply_loss_percent: 20,
+    copy_percent: 35,
+    slow_percent: 40,
+    max_delay_ms: 200,
+    max_slow_delay_ms: 6_000,
+    max_copy_delay_ms: 12_000,
 };
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
-    /// The error of Redisson's clocks that this library tolerates, in milliseconds.
-    pad: u64,
-    /// The largest error that they have, in milliseconds. With more than `pad`, a client may lose a
-    /// valid hold.
-    skew: i64,
+    /// The skew of Redisson's clocks that this library tolerates, in milliseconds.
+    tolerated_skew: u64,
+    /// The largest skew that they have, in milliseconds. If it is above `tolerated_skew`, a client
+    /// may lose a valid hold.
+    max_skew: i64,
     /// The longest pause of a Redisson client between two actions, in milliseconds.
-    java_ms: u64,
+    max_java_pause: u64,
 }
 
-/// The allowance is just large enough.
-const PLAN: Plan<Settings> = Plan::new(NETWORK, Settings { pad: 1_000, skew: 990, java_ms: 3_000 });
+/// The tolerated skew is just large enough.
+const PLAN: Plan<Settings> =
+    Plan::new(NETWORK, Settings { tolerated_skew: 1_000, max_skew: 990, max_java_pause: 3_000 });
 
 /// The values that are held, and the field of each one's holder.
 type Holders = BTreeMap<&'static str, String>;
@@ -81,7 +83,7 @@ struct Group {
     clients: [Client; CLIENTS],
     last_owner: u32,
     last_request: u64,
-    java_ms: u64,
+    max_java_pause: u64,
     calls: [Calls; SETS.len()],
     /// The field of each value in the group's hash.
     fields: BTreeMap<&'static str, String>,
@@ -99,19 +101,22 @@ impl Scenario for Group {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH: u64 = 60_000;
+    const LENGTH_MS: u64 = 60_000;
 
-    fn new(Settings { pad, skew, java_ms }: Settings, mut env: Env<Timer>) -> Self {
+    fn new(
+        Settings { tolerated_skew, max_skew, max_java_pause }: Settings,
+        mut env: Env<Timer>,
+    ) -> Self {
         (0..CLIENTS).for_each(|client| env.set_timer(Timer::Client(client), 0));
         (0..HOLDERS.len()).for_each(|java| env.set_timer(Timer::Java(java), 0));
         Self {
             clients: Default::default(),
             last_owner: 0,
             last_request: 0,
-            java_ms,
-            calls: SETS.map(|set| values(set, pad)),
+            max_java_pause,
+            calls: SETS.map(|set| calls_for(set, tolerated_skew)),
             fields: VALUES.map(|value| (value, value_field(value))).into(),
-            ahead: HOLDERS.map(|_| env.rng.i64(-skew..=skew)),
+            ahead: HOLDERS.map(|_| env.rng.i64(-max_skew..=max_skew)),
             leases: Leases::new(),
             owners: Owners::default(),
             before: Holders::new(),
@@ -128,29 +133,33 @@ impl Scenario for Group {
     }
 
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
-        let (script, us) = (request.script(), &request.call.args()[4]);
+        let (script, owner) = (request.script(), &request.call.args()[arg::OWNER]);
         let after = self.holders();
         for value in VALUES {
             let (was, is) = (self.before.get(value), after.get(value));
             match script {
                 _ if was == is => {}
-                "group_acquire" if is == Some(us) => self.check_taken(value, was, "we")?,
-                "group_release" if was == Some(us) => {}
-                _ => return Err(format!("{script} of {us} changed {value} of {was:?} to {is:?}")),
+                "group_acquire" if is == Some(owner) => self.check_not_valid(value, was, "we")?,
+                "group_release" if was == Some(owner) => {}
+                _ => {
+                    return Err(format!(
+                        "{script} of {owner} changed {value} of {was:?} to {is:?}"
+                    ));
+                }
             }
         }
         if script == "group_release" {
-            self.owners.end(us);
+            self.owners.record_end(owner);
         }
-        if script == "group_acquire" && self.owners.has_ended(us) {
+        if script == "group_acquire" && self.owners.has_ended(owner) {
             self.env.coverage.count("late copies");
         }
         if script == "group_acquire" && reply.code == Code::Done {
             self.env.coverage.count("grants");
             let token = reply.value.parse().unwrap();
-            self.owners.grant(us, token)?;
-            for value in VALUES.into_iter().filter(|value| after.get(value) == Some(us)) {
-                self.owners.raise(value, (token, 0))?;
+            self.owners.record_grant(owner, token)?;
+            for value in VALUES.into_iter().filter(|value| after.get(value) == Some(owner)) {
+                self.owners.record_token(value, (token, 0))?;
             }
         }
         Ok(())
@@ -158,11 +167,11 @@ impl Scenario for Group {
 
     fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
         let (args, client) = (request.call.args(), &mut self.clients[request.client]);
-        let Some(reply) = reply.filter(|_| client.field == args[4]) else { return Ok(()) };
+        let Some(reply) = reply.filter(|_| client.field == args[arg::OWNER]) else { return Ok(()) };
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 client.token = Some(reply.value.parse().unwrap());
-                let until = request.sent_at + args[5].parse::<u64>().unwrap();
+                let until = request.sent_at + args[arg::LEASE_MS].parse::<u64>().unwrap();
                 for value in SETS[client.set] {
                     self.leases.extend((value, client.field.clone()), until);
                 }
@@ -182,17 +191,17 @@ impl Scenario for Group {
         if !self.env.is_open() {
             return Ok(());
         }
-        // A client that pauses may lose its hold.
-        let longest = match timer {
+        // With a long pause a client may lose its hold.
+        let max_pause = match timer {
             Timer::Client(_) if self.env.chance(30) => 9_000,
             Timer::Client(_) => 1_500,
-            Timer::Java(_) => self.java_ms,
+            Timer::Java(_) => self.max_java_pause,
         };
-        let pause = self.env.rng.u64(1..longest);
+        let pause = self.env.rng.u64(1..max_pause);
         self.env.set_timer(timer, pause);
         match timer {
             Timer::Client(client) => {
-                self.act(client);
+                self.send_next(client);
                 Ok(())
             }
             Timer::Java(java) => self.act_as_java(java),
@@ -203,13 +212,15 @@ impl Scenario for Group {
     /// on one value; and that no ended owner holds a value.
     fn check(&mut self) -> Check {
         let holders = self.holders();
-        for (value, us) in self.leases.valid(self.env.now).filter(|(_, one)| !is_java(one)) {
-            if holders.get(value) != Some(us) {
-                return Err(format!("{us} relies on {value}, which {:?} has", holders.get(value)));
+        let ours = self.leases.valid(self.env.now).filter(|(_, holder)| !is_java(holder));
+        for (value, client) in ours {
+            let holder = holders.get(value);
+            if holder != Some(client) {
+                return Err(format!("{client} relies on {value}, which {holder:?} has"));
             }
         }
         match holders.values().find(|holder| self.owners.has_ended(holder)) {
-            Some(ghost) => Err(format!("{ghost} has ended and has a hold")),
+            Some(holder) => Err(format!("{holder} has ended but is still stored")),
             None => Ok(()),
         }
     }
@@ -217,8 +228,8 @@ impl Scenario for Group {
 
 impl Group {
     /// Sends the next request of a client: a try, which begins or repeats an acquisition; a renewal
-    /// of a hold; or a release.
-    fn act(&mut self, client: usize) {
+    /// of its hold; or a release.
+    fn send_next(&mut self, client: usize) {
         if self.clients[client].owner == 0 {
             self.last_owner += 1;
             let (owner, set) = (self.last_owner, self.env.rng.usize(0..SETS.len()));
@@ -250,17 +261,17 @@ impl Group {
     /// the same bound (rule C8), so it depends on the owner's number alone.
     fn next_request(&mut self, client: usize) -> (RequestId, Bound) {
         self.last_request += 1;
-        let not_after = START + u64::from(self.clients[client].owner) * 2_000 + 60_000;
+        let not_after = START_MS + u64::from(self.clients[client].owner) * 2_000 + 60_000;
         let bound = Bound { not_after: Some(not_after), keep: Duration::from_secs(60) };
         (request(self.last_request), bound)
     }
 
-    /// Checks that `was`, from which a script of `by` took this value, did not rely on it.
-    fn check_taken(&self, value: &'static str, was: Option<&String>, by: &str) -> Check {
-        let Some(was) = was else { return Ok(()) };
-        if self.leases.is_valid(&(value, was.clone()), self.env.now) {
-            let side = if is_java(was) { "Java's" } else { "ours" };
-            return Err(format!("{by} took {value} from a holder of {side} that was valid"));
+    /// Checks that the holder from which `by` took this value did not rely on it any more.
+    fn check_not_valid(&self, value: &'static str, holder: Option<&String>, by: &str) -> Check {
+        let Some(holder) = holder else { return Ok(()) };
+        if self.leases.is_valid(&(value, holder.clone()), self.env.now) {
+            let side = if is_java(holder) { "Java's" } else { "ours" };
+            return Err(format!("{by} took {value} from a holder of {side} that relied on it"));
         }
         Ok(())
     }
@@ -276,23 +287,23 @@ impl Group {
         let fields: Vec<String> = set.iter().map(|value| self.fields[value].clone()).collect();
         let clock = now.saturating_add_signed(self.ahead[java]);
         let run = JavaGroup { group: GROUP, holder, clock, fields: &fields };
-        let (holds, what) = match rng.u8(0..4) {
+        let (holds, event) = match rng.u8(0..4) {
             0 | 1 => (model.java_group_acquire(&run, lease, now).is_none(), "grants of Java's"),
             2 => (model.java_group_renew(&run, lease, now), "renewals of Java's"),
             _ => {
                 model.java_group_unlock(&run, lease, now);
-                self.leases.retain(|(value, one)| one != holder || !set.contains(value));
+                self.leases.retain(|(value, other)| other != holder || !set.contains(value));
                 (false, "")
             }
         };
         if holds {
-            coverage.count(what);
+            coverage.count(event);
             set.iter().for_each(|value| self.leases.extend((value, holder.into()), now + lease));
         }
         let after = self.holders();
         for (value, was) in before.iter().filter(|(_, was)| !is_java(was)) {
             if after.get(value) != Some(was) {
-                self.check_taken(value, Some(was), "Java")?;
+                self.check_not_valid(value, Some(was), "Java")?;
             }
         }
         Ok(())
@@ -309,66 +320,73 @@ fn is_java(holder: &str) -> bool {
     HOLDERS.contains(&holder)
 }
 
-fn values(values: &[&str], pad: u64) -> Calls {
-    let pad = PeerSkew::new(Duration::from_millis(pad)).unwrap();
+fn calls_for(values: &[&str], tolerated_skew: u64) -> Calls {
+    let tolerated_skew = PeerSkew::new(Duration::from_millis(tolerated_skew)).unwrap();
     let group = LockName::parse(GROUP).unwrap();
-    Calls(Target::Group(GroupCalls::new(group, values, pad, Publish::Plain).unwrap()))
+    Calls(Target::Group(GroupCalls::new(group, values, tolerated_skew, Publish::Plain).unwrap()))
 }
 
 /// The field of one value in the group's hash.
 fn value_field(value: &str) -> String {
-    values(&[value], 0).inspect(request(1), None).args()[6].clone()
+    /// The index of the first field in the arguments of `group_inspect`.
+    const FIRST_FIELD: usize = 6;
+    calls_for(&[value], 0).inspect(request(1), None).args()[FIRST_FIELD].clone()
 }
 
-// With the largest error that is tolerated, without an error, and without an allowance for one.
+// With the largest skew that is tolerated, without skew, and without a tolerance for it.
 #[test]
-fn no_schedule_breaks_a_promise_between_ours_and_java_s() {
+fn no_client_loses_a_valid_hold_if_the_skew_of_java_s_clocks_is_tolerated() {
     let mut sum = Coverage::default();
-    for (pad, skew) in [(1_000, 990), (1_000, 0), (0, 0)] {
+    for (tolerated_skew, max_skew) in [(1_000, 990), (1_000, 0), (0, 0)] {
         sum.merge(&assert_all_hold::<Group>(SCHEDULES, |_| {
-            with(|to| (to.pad, to.skew) = (pad, skew))
+            with_settings(|settings| {
+                (settings.tolerated_skew, settings.max_skew) = (tolerated_skew, max_skew)
+            })
         }));
     }
-    let all = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
-    sum.assert_above(SCHEDULES / 4, &all);
+    let events = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
+    sum.assert_above(SCHEDULES / 4, &events);
 }
 
-fn with(change: impl FnOnce(&mut Settings)) -> Plan<Settings> {
+fn with_settings(change: impl FnOnce(&mut Settings)) -> Plan<Settings> {
     PLAN.with(|plan| change(&mut plan.settings))
 }
 
-fn assert_finds(plan: &Plan<Settings>, expected: &str) {
-    let what = format!("{:?}, {:?}", plan.without, plan.settings);
-    assert_violated::<Group>(&what, 10 * SCHEDULES, |_| plan.clone(), &[expected]);
+fn assert_broken(plan: &Plan<Settings>, expected: &str) {
+    let missing = format!("{:?}, {:?}", plan.without, plan.settings);
+    assert_violated::<Group>(&missing, 10 * SCHEDULES, |_| plan.clone(), &[expected]);
 }
 
 #[test]
-fn too_small_an_allowance_for_java_s_clocks_is_found() {
-    assert_finds(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
-    assert_finds(&PLAN.without("a clock of Java's may be ahead"), "Java took");
-    assert_finds(&with(|to| to.pad = 0), "from a holder of Java's");
-    assert_finds(&with(|to| to.skew = 2_500), "Java took");
+fn more_skew_of_java_s_clocks_than_is_tolerated_ends_a_valid_hold() {
+    assert_broken(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
+    assert_broken(&PLAN.without("a clock of Java's may be ahead"), "Java took");
+    assert_broken(
+        &with_settings(|settings| settings.tolerated_skew = 0),
+        "from a holder of Java's",
+    );
+    assert_broken(&with_settings(|settings| settings.max_skew = 2_500), "Java took");
 }
 
 #[test]
-fn a_late_unlock_of_java_ends_a_hold_if_earlier_owners_leave_fields() {
-    let busy = with(|to| to.java_ms = 1_700);
-    assert_finds(&busy.without("what earlier owners left goes"), "Java took");
+fn a_late_unlock_of_java_s_ends_a_hold_if_earlier_owners_leave_fields() {
+    let short_pauses = with_settings(|settings| settings.max_java_pause = 1_700);
+    assert_broken(&short_pauses.without("what earlier owners left goes"), "Java took");
 }
 
 #[test]
-fn a_release_that_ignores_the_owner_of_a_value_ends_its_hold() {
-    assert_finds(&PLAN.without("a release leaves others' values alone"), "group_release of");
+fn a_release_that_ignores_the_owner_of_a_value_ends_the_hold_of_another() {
+    assert_broken(&PLAN.without("a release leaves others' values alone"), "group_release of");
 }
 
 #[test]
-fn a_repeat_and_a_renewal_must_report_a_loss() {
-    assert_finds(&PLAN.without("a repeat needs all values"), "relies on");
-    assert_finds(&PLAN.without("a renewal needs all values"), "relies on");
+fn a_repeat_or_renewal_that_misses_a_lost_value_leaves_a_client_relying_on_it() {
+    assert_broken(&PLAN.without("a repeat needs all values"), "relies on");
+    assert_broken(&PLAN.without("a renewal needs all values"), "relies on");
 }
 
 #[test]
 fn an_ended_owner_is_granted_again_without_latches() {
     let plan = Plan { latches: Latches::Off, ..PLAN };
-    assert_finds(&plan, "granted after its end");
+    assert_broken(&plan, "granted after its end");
 }

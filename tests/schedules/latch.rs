@@ -7,7 +7,9 @@ use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::Publish;
 
+use super::ledger::is_recorded;
 use super::machines::{Machines, Progress, Timer};
+use super::network::arg;
 use super::runner::{
     Check, Env, Network, Plan, Request, Requests, Scenario, assert_all_hold, assert_violated,
 };
@@ -17,20 +19,20 @@ const NAME: &str = "gate";
 const CLIENTS: usize = 3;
 
 const NETWORK: Network = Network {
-    lost: 20,
-    reply_lost: 20,
-    copied: 35,
-    slow: 40,
-    usual_ms: 100,
-    slow_ms: 6_000,
-    copy_ms: 6_000,
+    loss_percent: 20,
+    reply_loss_percent: 20,
+    copy_percent: 35,
+    slow_percent: 40,
+    max_delay_ms: 100,
+    max_slow_delay_ms: 6_000,
+    max_copy_delay_ms: 6_000,
 };
 
 struct Latch {
     machines: Machines,
     calls: CountDownLatchCalls,
     requests: Requests,
-    /// The count that the latch must have.
+    /// The count that the latch must have, from the calls that were executed.
     count: i64,
 }
 
@@ -38,11 +40,12 @@ impl Scenario for Latch {
     type Settings = ();
     type Timer = Timer;
 
-    const LENGTH: u64 = 60_000;
+    const LENGTH_MS: u64 = 60_000;
 
     fn new((): (), env: Env<Timer>) -> Self {
         let calls = CountDownLatchCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain);
-        let machines = Machines::new(env, CLIENTS, 0, 2_000);
+        let (max_work_ms, max_pause_ms) = (0, 2_000);
+        let machines = Machines::new(env, CLIENTS, max_work_ms, max_pause_ms);
         Self { machines, calls, requests: Requests::default(), count: 0 }
     }
 
@@ -52,11 +55,10 @@ impl Scenario for Latch {
 
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let (args, code) = (request.call.args(), reply.code as i64);
-        // A third element of 1 marks a reply that was recorded by an earlier execution.
-        if request.script() != "latch_change" || code < 0 || reply.ms != 0 {
+        if request.script() != "latch_change" || code < 0 || is_recorded(reply) {
             return Ok(());
         }
-        match (args[5].as_str(), code) {
+        match (args[arg::OPERATION].as_str(), code) {
             ("down", 1) => {
                 self.count -= 1;
                 if self.count == 0 {
@@ -64,11 +66,11 @@ impl Scenario for Latch {
                 }
             }
             ("down", _) => self.machines.env.coverage.count("counts of an open latch"),
-            ("set", 1) => self.count = args[6].parse().unwrap(),
+            ("set", 1) => self.count = args[arg::AMOUNT].parse().unwrap(),
             ("delete", 1) => self.count = 0,
             _ => {}
         }
-        self.requests.execute(&args[0], code, &reply.value)
+        self.requests.record_execution(&args[arg::REQUEST_ID], code, &reply.value)
     }
 
     fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
@@ -110,7 +112,7 @@ impl Latch {
                 self.machines.call_once(client, call);
                 Ok(())
             }
-            Some(Progress::Once(ids, outcome)) => self.requests.close(ids, outcome),
+            Some(Progress::Once(ids, outcome)) => self.requests.record_outcome(ids, outcome),
             _ => Ok(()),
         }
     }
@@ -119,18 +121,23 @@ impl Latch {
 const PLAN: Plan<()> = Plan::new(NETWORK, ());
 
 #[test]
-fn counts_of_a_latch_are_counted_once() {
+fn each_call_of_a_count_down_latch_is_counted_once() {
     let coverage = assert_all_hold::<Latch>(500, |_| PLAN);
-    coverage.assert_above(0, &["openings", "counts of an open latch", "calls not done"]);
+    coverage.assert_above(0, &["openings", "counts of an open latch", "calls not executed"]);
 }
 
 #[test]
 fn a_refusal_that_is_not_recorded_is_executed_later() {
-    assert_violated::<Latch>("a record", 200, |_| PLAN.without(rules::RECORDED), &["done twice"]);
+    assert_violated::<Latch>(
+        "recorded refusals",
+        200,
+        |_| PLAN.without(rules::RECORDED),
+        &["executed twice"],
+    );
 }
 
 #[test]
 fn a_bound_that_moves_with_each_attempt_makes_a_client_s_result_wrong() {
     let plan = |_| Plan { moving_bound: Some(|request, _| Some(request.sent_at + 90_000)), ..PLAN };
-    assert_violated::<Latch>("one bound", 200, plan, &["was done"]);
+    assert_violated::<Latch>("one bound for all attempts", 200, plan, &["but Redis executed"]);
 }

@@ -3,13 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use edgelatch_proto::protocol::reply::Reply;
+
 use super::runner::Check;
+
+/// Whether the reply to an idempotent call is the one that Redis recorded at an earlier execution.
+pub(crate) const fn is_recorded(reply: &Reply) -> bool {
+    reply.ms != 0
+}
 
 /// The owners of one object. Each scenario chooses the text that identifies an owner: its field in
 /// Redis, or the key of its latch.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
-    /// The token of each owner's grant.
+    /// The token of each owner that was granted.
     granted: BTreeMap<String, u64>,
     ended: BTreeSet<String>,
     /// The last token of each resource. The second number orders guarded writes with the same
@@ -18,8 +25,8 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// Records a grant: an owner is granted at most once, and not after its end.
-    pub(crate) fn grant(&mut self, owner: &str, token: u64) -> Check {
+    /// Records a grant; an error if the owner was granted before or has ended.
+    pub(crate) fn record_grant(&mut self, owner: &str, token: u64) -> Check {
         if self.ended.contains(owner) {
             return Err(format!("{owner} is granted after its end"));
         }
@@ -34,9 +41,9 @@ impl Owners {
         self.granted.get(owner).copied()
     }
 
-    /// Ends an owner: from now on Redis must store nothing of it. Returns false if it had ended
-    /// before.
-    pub(crate) fn end(&mut self, owner: &str) -> bool {
+    /// Records the end of an owner: from now on Redis must store nothing of it. Returns false if it
+    /// had ended before.
+    pub(crate) fn record_end(&mut self, owner: &str) -> bool {
         self.ended.insert(owner.to_owned())
     }
 
@@ -50,7 +57,7 @@ impl Owners {
 
     /// Records the token of a new grant or write; an error unless it is above the resource's last
     /// one.
-    pub(crate) fn raise(&mut self, resource: &'static str, token: (u64, usize)) -> Check {
+    pub(crate) fn record_token(&mut self, resource: &'static str, token: (u64, usize)) -> Check {
         match self.tokens.insert(resource, token) {
             Some(last) if token <= last => {
                 Err(format!("the token of {resource} does not rise: {token:?} after {last:?}"))
@@ -75,7 +82,7 @@ impl<K: Ord> Leases<K> {
         *end = until.max(*end);
     }
 
-    /// Drops the leases for which `keep` returns false.
+    /// Removes the leases of the holders for which `keep` returns false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&K) -> bool) {
         self.0.retain(|holder, _| keep(holder));
     }
@@ -94,37 +101,38 @@ impl<K: Ord> Leases<K> {
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     /// The code and value of each executed request.
-    done: BTreeMap<String, (i64, String)>,
+    executed: BTreeMap<String, (i64, String)>,
     /// The requests whose outcome their client knows.
-    closed: BTreeSet<String>,
+    known: BTreeSet<String>,
 }
 
 impl Requests {
-    /// Records an execution, with the code and value of its reply.
-    pub(crate) fn execute(&mut self, id: &str, code: i64, value: &str) -> Check {
-        if self.closed.contains(id) {
-            return Err("done after its client had a reply".into());
+    /// Records an execution, with the code and value of its reply; an error if it must not happen.
+    pub(crate) fn record_execution(&mut self, id: &str, code: i64, value: &str) -> Check {
+        if self.known.contains(id) {
+            return Err("executed after its client knew the outcome".into());
         }
-        match self.done.insert(id.to_owned(), (code, value.to_owned())) {
+        match self.executed.insert(id.to_owned(), (code, value.to_owned())) {
             None => Ok(()),
-            Some(_) => Err("done twice".into()),
+            Some(_) => Err("executed twice".into()),
         }
     }
 
     /// Records that a client knows the outcome of one call, which it sent under these ids: the code
     /// and value of the reply, or `None` if the call was not executed. An error if that is not what
     /// Redis has executed.
-    pub(crate) fn close(
+    pub(crate) fn record_outcome(
         &mut self,
         sent: BTreeSet<String>,
         outcome: Option<(i64, String)>,
     ) -> Check {
-        let done: Vec<_> = sent.iter().filter_map(|id| self.done.get(id)).cloned().collect();
-        self.closed.extend(sent);
-        if done == Vec::from_iter(outcome.clone()) {
+        let executed: Vec<_> =
+            sent.iter().filter_map(|id| self.executed.get(id)).cloned().collect();
+        self.known.extend(sent);
+        if executed == Vec::from_iter(outcome.clone()) {
             Ok(())
         } else {
-            Err(format!("a client has {outcome:?}, and {done:?} was done"))
+            Err(format!("a client knows the outcome {outcome:?}, but Redis executed {executed:?}"))
         }
     }
 }

@@ -15,7 +15,8 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::{AttemptTime, LeaseTime, WaitPolicy, WaitTime};
 
-use super::runner::{Env, Request, START};
+use super::network::arg;
+use super::runner::{Env, Request, START_MS};
 use test_support::calls::request;
 use test_support::machines::poll_to_wait;
 
@@ -93,16 +94,21 @@ pub(crate) struct Machines {
     pub(crate) env: Env<Timer>,
     clients: Vec<Client>,
     /// The longest work with a hold, and the longest pause between two jobs, in milliseconds.
-    work_ms: u64,
-    rest_ms: u64,
+    max_work_ms: u64,
+    max_pause_ms: u64,
 }
 
 impl Machines {
     /// Creates idle clients.
-    pub(crate) fn new(mut env: Env<Timer>, clients: usize, work_ms: u64, rest_ms: u64) -> Self {
+    pub(crate) fn new(
+        mut env: Env<Timer>,
+        clients: usize,
+        max_work_ms: u64,
+        max_pause_ms: u64,
+    ) -> Self {
         (0..clients).for_each(|client| env.set_timer(Timer::Idle(client), 0));
         let clients = (0..clients).map(|_| Client::default()).collect();
-        Self { env, clients, work_ms, rest_ms }
+        Self { env, clients, max_work_ms, max_pause_ms }
     }
 
     /// Starts an acquisition. The client then holds, with or without renewal, and releases or
@@ -131,7 +137,7 @@ impl Machines {
     }
 
     /// The clients that rely on a hold, by their own clocks, and that hold.
-    pub(crate) fn valid(&self) -> impl Iterator<Item = (usize, &Hold)> {
+    pub(crate) fn valid_holds(&self) -> impl Iterator<Item = (usize, &Hold)> {
         let now = self.instant();
         self.clients.iter().enumerate().filter_map(move |(place, client)| match &client.job {
             Some(Job::Hold(hold)) => {
@@ -176,21 +182,21 @@ impl Machines {
     }
 
     /// The client drops its job, whatever it may still hold, and becomes idle after a pause.
-    fn rest(&mut self, client: usize) {
+    fn become_idle(&mut self, client: usize) {
         self.clients[client].job = None;
         self.env.cancel_timer(Timer::Machine(client));
-        let rest = self.env.rng.u64(0..self.rest_ms);
-        self.env.set_timer(Timer::Idle(client), rest);
+        let pause = self.env.rng.u64(0..self.max_pause_ms);
+        self.env.set_timer(Timer::Idle(client), pause);
     }
 
-    fn hold(&mut self, client: usize, grant: Grant) {
+    fn begin_hold(&mut self, client: usize, grant: Grant) {
         let renews = !grant.lease.time().is_endless() && self.env.rng.u8(0..4) > 0;
         let (entropy, one) = (self.draw_entropy(), &self.clients[client]);
         let (target, held) = (one.target.clone().unwrap(), grant.clone());
         let latch = target.release(request(1), grant.bound, grant.owner).keys()[0].clone();
         let watch = Renewal::new(target, held, renews, AttemptTime::DEFAULT, entropy, one.clock);
         self.begin(client, Job::Hold(Hold { grant, watch, latch }));
-        let work = self.env.rng.u64(0..self.work_ms);
+        let work = self.env.rng.u64(0..self.max_work_ms);
         self.env.set_timer(Timer::Work(client), work);
     }
 
@@ -200,7 +206,7 @@ impl Machines {
         let Some(Job::Hold(hold)) = &self.clients[client].job else { return };
         let grant = hold.grant.clone();
         if !grant.lease.time().is_endless() && self.env.rng.u8(0..10) == 0 {
-            self.rest(client);
+            self.become_idle(client);
         } else {
             self.release(client, &grant);
         }
@@ -224,7 +230,7 @@ impl Machines {
         let mut calls = Vec::new();
         let state = one.job.as_mut()?.drive(input, now, &mut calls);
         for (id, call) in calls {
-            one.ids.insert(call.args()[0].clone());
+            one.ids.insert(call.args()[arg::REQUEST_ID].clone());
             one.latches.insert(call.keys()[0].clone());
             one.calls.insert(self.env.send(client, call), id);
         }
@@ -243,7 +249,7 @@ impl Machines {
         let (ids, latches) = (std::mem::take(&mut one.ids), std::mem::take(&mut one.latches));
         match end {
             End::Granted(grant) => {
-                self.hold(client, grant);
+                self.begin_hold(client, grant);
                 return None;
             }
             End::Lost(grant) => {
@@ -251,13 +257,13 @@ impl Machines {
                 self.release(client, &grant);
                 return None;
             }
-            End::Over { .. } | End::Once(_) => self.rest(client),
+            End::Over { .. } | End::Once(_) => self.become_idle(client),
         }
         match end {
             End::Over { certain: true } => Some(Progress::Ended(latches)),
             End::Once(reply) => {
                 if reply.is_none() {
-                    self.env.coverage.count("calls not done");
+                    self.env.coverage.count("calls not executed");
                 }
                 Some(Progress::Once(ids, reply.map(|reply| (reply.code as i64, reply.value))))
             }
@@ -267,7 +273,7 @@ impl Machines {
 
     /// The time on the clients' clocks, which start at 0.
     fn instant(&self) -> Instant {
-        let ms = self.env.now - START;
+        let ms = self.env.now - START_MS;
         Instant::from_millis(ms, ms)
     }
 

@@ -7,7 +7,7 @@ use super::env::Event;
 use test_support::script_model::Latches;
 
 pub(crate) use super::coverage::Coverage;
-pub(crate) use super::env::{Env, START};
+pub(crate) use super::env::{Env, START_MS};
 pub(crate) use super::ledger::{Leases, Owners, Requests};
 pub(crate) use super::network::{Network, Request};
 
@@ -54,8 +54,8 @@ pub(crate) trait Scenario: Sized {
     /// The type that identifies its timers.
     type Timer: Copy + Ord;
 
-    /// How long clients begin new work, in milliseconds. The schedule ends when no event is left.
-    const LENGTH: u64;
+    /// For how many milliseconds clients begin new work. The schedule ends when no event is left.
+    const LENGTH_MS: u64;
 
     fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
 
@@ -74,7 +74,7 @@ pub(crate) trait Scenario: Sized {
 
     fn on_timer(&mut self, timer: Self::Timer) -> Check;
 
-    /// Called after every event: lets other programs, which use no network, change the object.
+    /// Called after every event: lets Redisson programs, which use no network, change the object.
     fn interfere(&mut self) -> Check {
         Ok(())
     }
@@ -92,8 +92,7 @@ pub(crate) trait Scenario: Sized {
 
 /// A schedule in which an invariant is broken.
 pub(crate) struct Violation {
-    /// The broken invariant.
-    what: String,
+    invariant: String,
     /// The seed, the time, the broken invariant, and the scripts that ran last.
     report: String,
 }
@@ -108,17 +107,17 @@ pub(crate) fn execute<S: Scenario>(scenario: &mut S, request: &Request) -> Resul
 
 /// Plays one schedule.
 pub(crate) fn play<S: Scenario>(plan: Plan<S::Settings>, seed: u64) -> Result<Coverage, Violation> {
-    let env = Env::new(&plan, seed, S::LENGTH);
+    let env = Env::new(&plan, seed, S::LENGTH_MS);
     let mut scenario = S::new(plan.settings, env);
-    let outcome = play_events(&mut scenario);
+    let result = play_events(&mut scenario);
     let env = scenario.env();
-    match outcome {
+    match result {
         Ok(()) => Ok(std::mem::take(&mut env.coverage)),
-        Err(what) => {
-            let (at, trace) = (env.now - START, env.trace());
+        Err(invariant) => {
+            let (at, trace) = (env.now - START_MS, env.trace());
             let report =
-                format!("seed {seed}, after {at} ms: {what}. The scripts before:\n{trace}");
-            Err(Violation { what, report })
+                format!("seed {seed}, after {at} ms: {invariant}. The scripts before:\n{trace}");
+            Err(Violation { invariant, report })
         }
     }
 }
@@ -158,10 +157,10 @@ pub(crate) fn assert_all_hold<S: Scenario>(
 }
 
 /// Fails unless the schedule of a seed below `seeds` breaks an invariant with an error that
-/// contains one of these texts. Other violations do not count. `what` names the missing rule for
-/// the output.
+/// contains one of the `expected` texts. Other violations do not count. `missing` names the rule
+/// that the plan leaves out, for the output.
 pub(crate) fn assert_violated<S: Scenario>(
-    what: &str,
+    missing: &str,
     seeds: u64,
     plan: impl Fn(u64) -> Plan<S::Settings>,
     expected: &[&str],
@@ -169,13 +168,13 @@ pub(crate) fn assert_violated<S: Scenario>(
     let mut others = Vec::new();
     for seed in 0..seeds {
         match play::<S>(plan(seed), seed) {
-            Err(found) if expected.iter().any(|text| found.what.contains(text)) => {
-                println!("without `{what}`: {}", found.report);
+            Err(found) if expected.iter().any(|text| found.invariant.contains(text)) => {
+                println!("without `{missing}`: {}", found.report);
                 return;
             }
-            Err(found) => others.push(found.what),
+            Err(found) => others.push(found.invariant),
             Ok(_) => {}
         }
     }
-    panic!("without `{what}` none of {seeds} schedules says {expected:?}, but: {others:?}");
+    panic!("without `{missing}` {seeds} schedules break {others:?}, but not {expected:?}");
 }

@@ -17,11 +17,11 @@ const stream = (chunks, end) => {
   });
 };
 const close = (controller) => controller.close();
-const breakOff = (controller) => controller.error(new TypeError("terminated"));
-const givenUp = (signal) =>
+const failStream = (controller) => controller.error(new TypeError("terminated"));
+const untilAborted = (signal) =>
   new Promise((_, reject) => {
     signal.addEventListener("abort", () => {
-      add("given-up");
+      add("closed");
       reject(signal.reason);
     });
   });
@@ -29,8 +29,8 @@ const date = "Sun, 22 Nov 2026 10:00:00 GMT";
 const text = (string) => new TextEncoder().encode(string);
 
 const paths = {
-  says: (status) => new Response("said", { status, headers: { "upstash-sync-token": `after-${status}` } }),
-  rests: (told) => new Response("", { status: 429, headers: { date, "retry-after": decodeURIComponent(told) } }),
+  status: (status) => new Response("body", { status, headers: { "upstash-sync-token": `after-${status}` } }),
+  "retry-after": (value) => new Response("", { status: 429, headers: { date, "retry-after": decodeURIComponent(value) } }),
   mirror: (rest, { method, headers, body }) =>
     Response.json({ line: `${method} /mirror/${rest} HTTP/1.1`, headers: Object.fromEntries(new Headers(headers)), body }),
   bytes: (length) => new Response(new Uint8Array(Number(length)).fill(120)),
@@ -45,12 +45,12 @@ const paths = {
   },
   broken(place) {
     if (place === "before" || place === "head") throw new TypeError("fetch failed");
-    return new Response(stream([text("half")], breakOff));
+    return new Response(stream([text("half")], failStream));
   },
-  silence: (_rest, { signal }) => givenUp(signal),
-  stream: (_rest, { signal }) => new Response(stream([text("first")], () => givenUp(signal))),
+  silence: (_rest, { signal }) => untilAborted(signal),
+  stream: (_rest, { signal }) => new Response(stream([text("first")], () => untilAborted(signal))),
   count: (what) => new Response(String(counts.get(what) ?? 0)),
-  forget() {
+  "reset-counts"() {
     counts.clear();
     return new Response("");
   },
@@ -63,7 +63,7 @@ return async (input, init) => {
   if (url.hostname === "unreachable.example") throw new TypeError("fetch failed");
   const path = url.pathname.slice(1);
   const [kind, rest] = [path.split("/", 1)[0], path.slice(path.indexOf("/") + 1)];
-  if (kind !== "count" && kind !== "forget") add(path);
+  if (kind !== "count" && kind !== "reset-counts") add(path);
   const response = await paths[kind](rest, { method, headers, body, redirect, signal });
   return Object.defineProperty(response, "url", { value: url.href });
 };

@@ -9,26 +9,26 @@ use crate::{host_suite as host, transport_suite as transport};
 
 /// `fetch` does not report whether it sent the request, and adds no header that a fetch function
 /// would see.
-const AROUND: transport::Surroundings<'_> = transport::Surroundings {
+const ENV: transport::TransportEnv<'_> = transport::TransportEnv {
     peer: PEER,
     unreachable: UNREACHABLE,
     reports_unsent: false,
-    adds: &[],
+    added_headers: &[],
 };
 
 #[wasm_bindgen_test]
-async fn a_fetch_function_is_a_transport() {
+async fn a_fetch_function_passes_the_suite_of_transports() {
     let transport = HostFetch::new(Some(peer(true)));
-    transport::check(&transport, &AROUND).await;
-    transport::check(&&transport, &AROUND).await;
+    transport::check(&transport, &ENV).await;
+    transport::check(&&transport, &ENV).await;
 }
 
 #[wasm_bindgen_test]
-async fn a_fetch_function_that_hides_redirections_is_a_transport() {
-    transport::check(&HostFetch::new(Some(peer(false))), &AROUND).await;
+async fn a_fetch_function_that_hides_redirections_passes_the_suite_of_transports() {
+    transport::check(&HostFetch::new(Some(peer(false))), &ENV).await;
 }
 
 #[wasm_bindgen_test]
-async fn the_event_loop_is_a_host() {
+async fn the_event_loop_passes_the_suite_of_hosts() {
     host::check(&JsHost, |_| ()).await;
 }

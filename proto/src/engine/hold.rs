@@ -1,4 +1,4 @@
-//! A hold: what its holder knows of it.
+//! A hold: its parts, its lease and its end, as far as the client knows them.
 
 use alloc::vec::Vec;
 
@@ -44,7 +44,7 @@ impl Situation {
 
 #[derive(Clone, Debug)]
 pub(super) struct Hold {
-    /// The parts: one, or several that were acquired together.
+    /// One part, or several that were acquired together.
     pub(super) parts: Vec<Part>,
     /// The number of counting parts that the hold needs.
     pub(super) quorum: usize,
@@ -53,14 +53,13 @@ pub(super) struct Hold {
     state: LeaseState,
     pub(super) schedule: RenewalSchedule,
     /// The number of leases that share the hold.
-    count: u32,
+    leases: u32,
     /// For a hold of the write side: the read hold that its owner has acquired inside it.
     reader: Option<(OwnerId, HoldId)>,
     /// The token that the release of this hold has brought for that read hold (R6).
     downgrade_token: Option<FencingToken>,
-    /// For each key written through a guard: the number of the newest write under this hold, and
-    /// whether it is under way.
-    writes: Vec<(GuardKey, u64, bool)>,
+    /// The keys written through a guard under this hold.
+    guarded: Vec<GuardedKey>,
     release: ReleaseState,
     /// The operations that wait for a change.
     pub(super) observers: Vec<OpId>,
@@ -99,6 +98,15 @@ impl Part {
     }
 }
 
+/// A key that was written through a guard.
+#[derive(Clone, Debug)]
+struct GuardedKey {
+    key: GuardKey,
+    /// The number of the newest write.
+    number: u64,
+    is_writing: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum ReleaseState {
     NotYet,
@@ -130,10 +138,10 @@ impl Hold {
             lease,
             state: LeaseState::Held,
             schedule: RenewalSchedule::new(term, lease.sent_at()),
-            count: 1,
+            leases: 1,
             reader: None,
             downgrade_token: None,
-            writes: Vec::new(),
+            guarded: Vec::new(),
             release: ReleaseState::NotYet,
             observers: Vec::new(),
             references: 1,
@@ -164,8 +172,8 @@ impl Hold {
         self.parts.iter().filter_map(|part| part.target.lease_max()).min()
     }
 
-    pub(super) const fn count(&self) -> u32 {
-        self.count
+    pub(super) const fn hold_count(&self) -> u32 {
+        self.leases
     }
 
     /// The lease as last confirmed.
@@ -194,7 +202,7 @@ impl Hold {
     /// Whether the holder can rely on it: a lease shares the hold, it is not lost, and its release
     /// has not begun.
     pub(super) const fn is_usable(&self) -> bool {
-        !self.is_over() && self.count > 0
+        !self.is_over() && self.leases > 0
     }
 
     /// How the hold ended, if it has.
@@ -206,34 +214,34 @@ impl Hold {
         }
     }
 
-    /// Adds a lease if the holder can still rely on the hold, and returns whether it can.
-    pub(super) fn enter(&mut self, now: Instant) -> bool {
+    /// Adds a lease if the holder can still rely on the hold; returns whether it was added.
+    pub(super) fn add_lease(&mut self, now: Instant) -> bool {
         self.expire_if_due(now);
         let is_usable = self.is_usable();
-        self.count += u32::from(is_usable);
+        self.leases += u32::from(is_usable);
         self.references += u32::from(is_usable);
         is_usable
     }
 
     /// Removes a lease, and returns whether it was the last.
-    pub(super) const fn leave(&mut self) -> bool {
-        self.count = self.count.saturating_sub(1);
-        self.count == 0
+    pub(super) const fn remove_lease(&mut self) -> bool {
+        self.leases = self.leases.saturating_sub(1);
+        self.leases == 0
     }
 
     /// Marks the hold as lost if its lease has run out; returns whether it was marked. Called
     /// before the state is read, since nothing watches the lease of a hold that is not kept.
     pub(super) fn expire_if_due(&mut self, now: Instant) -> bool {
-        let runs_out = !self.is_over() && now.has_reached(self.lease.expires_at());
-        if runs_out {
+        let has_run_out = !self.is_over() && now.has_reached(self.lease.expires_at());
+        if has_run_out {
             self.state = LeaseState::Lost(LossReason::Expired);
         }
-        runs_out
+        has_run_out
     }
 
     /// When the first of its parts is due for renewal; `None` if it is not renewed.
     pub(super) fn renewal_due(&self) -> Option<Instant> {
-        let parts = self.counting().filter(|_| self.schedule.renews && self.count > 0);
+        let parts = self.counting().filter(|_| self.schedule.renews && self.leases > 0);
         let due = |part: &Part| part.lease.renewed_for(self.schedule.lease).renew_together_at();
         parts.map(due).reduce(Instant::sooner)
     }
@@ -278,9 +286,9 @@ impl Hold {
         }
     }
 
-    /// Applies the outcomes of a renewal on demand, one for each part that counts, in their order.
+    /// Handles the outcomes of a renewal on demand, one for each part that counts, in their order.
     /// A quorum of successes renews the hold.
-    pub(super) fn renewed(
+    pub(super) fn on_renewal(
         &mut self,
         outcomes: Vec<Result<Renewed, RequestError>>,
     ) -> Result<(), RequestError> {
@@ -315,26 +323,26 @@ impl Hold {
 
     /// Exchanges state with the renewing machine: the machine adopts renewals on demand, and the
     /// hold adopts the machine's leases, tokens and state. Returns whether the hold has changed.
-    pub(super) fn sync(&mut self, keeping: &mut QuorumLease) -> bool {
+    pub(super) fn sync(&mut self, renewing: &mut QuorumLease) -> bool {
         let before = (self.lease, self.state);
-        let (is_over, count) = (self.is_over(), self.count);
-        for (part, renewal) in self.counting_mut().zip(keeping.parts_mut()) {
+        let (is_over, leases) = (self.is_over(), self.leases);
+        for (part, renewal) in self.counting_mut().zip(renewing.parts_mut()) {
             part.outstanding = part.outstanding.and(renewal.outstanding());
             renewal.adopt(part.lease);
-            if count == 0 {
-                // All its leases were dropped, so it is renewed no more. A holder that kept only
+            if leases == 0 {
+                // All leases were dropped, so the hold is renewed no more. A holder that kept only
                 // the signal is still notified of the end.
                 renewal.stop_renewing();
             }
             if !is_over {
                 part.lease = part.lease.extended_by(&renewal.lease());
-                // The token may have risen through a request that this machine does not know.
+                // The token may have risen by a request of another machine.
                 part.token = renewal.token().max(part.token);
             }
         }
         if !is_over {
             self.combine_leases();
-            self.state = keeping.state();
+            self.state = renewing.state();
         }
         before != (self.lease, self.state)
     }
@@ -345,25 +353,25 @@ impl Hold {
         match self.release {
             ReleaseState::UnderWay => ReleaseTurn::Waits,
             // Other leases share the hold.
-            ReleaseState::NotYet if self.count > 0 => ReleaseTurn::Over(Released::Released),
+            ReleaseState::NotYet if self.leases > 0 => ReleaseTurn::Over(Released::Released),
             ReleaseState::NotYet => {
                 self.release = ReleaseState::UnderWay;
                 ReleaseTurn::Begins
             }
-            ReleaseState::Over(verdict) => ReleaseTurn::Over(verdict),
+            ReleaseState::Over(result) => ReleaseTurn::Over(result),
         }
     }
 
     /// Records the result of the release under way; after `None` it may be attempted again.
-    pub(super) const fn end_release(&mut self, verdict: Option<Released>) {
-        let Some(verdict) = verdict else {
+    pub(super) const fn end_release(&mut self, result: Option<Released>) {
+        let Some(result) = result else {
             if matches!(self.release, ReleaseState::UnderWay) {
                 self.release = ReleaseState::NotYet;
             }
             return;
         };
-        self.release = ReleaseState::Over(verdict);
-        if matches!(verdict, Released::WasLost) && !matches!(self.state, LeaseState::Lost(_)) {
+        self.release = ReleaseState::Over(result);
+        if matches!(result, Released::WasLost) && !matches!(self.state, LeaseState::Lost(_)) {
             self.state = LeaseState::Lost(LossReason::Gone);
         }
     }
@@ -371,22 +379,22 @@ impl Hold {
     /// Begins a write to a guarded key, and returns its number among those of this hold to this
     /// key; `None` while another one is under way.
     pub(super) fn begin_write(&mut self, key: &GuardKey) -> Option<u64> {
-        let place = self.writes.iter().position(|(other, ..)| other == key);
-        let place = place.unwrap_or_else(|| {
-            self.writes.push((key.clone(), 0, false));
-            self.writes.len() - 1
+        let known = self.guarded.iter().position(|guarded| guarded.key == *key);
+        let index = known.unwrap_or_else(|| {
+            self.guarded.push(GuardedKey { key: key.clone(), number: 0, is_writing: false });
+            self.guarded.len() - 1
         });
-        let (_, number, under_way) = self.writes.get_mut(place)?;
-        if *under_way {
+        let guarded = self.guarded.get_mut(index)?;
+        if guarded.is_writing {
             return None;
         }
-        (*number, *under_way) = (*number + 1, true);
-        Some(*number)
+        (guarded.number, guarded.is_writing) = (guarded.number + 1, true);
+        Some(guarded.number)
     }
 
     pub(super) fn end_write(&mut self, key: &GuardKey) {
-        if let Some((.., under_way)) = self.writes.iter_mut().find(|(other, ..)| other == key) {
-            *under_way = false;
+        if let Some(guarded) = self.guarded.iter_mut().find(|guarded| guarded.key == *key) {
+            guarded.is_writing = false;
         }
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
 
     /// The number of leases that share a hold.
     pub fn hold_count(&self, id: HoldId) -> u32 {
-        self.hold(id).map_or(0, Hold::count)
+        self.hold(id).map_or(0, Hold::hold_count)
     }
 
     /// The first part of a hold that counts: its gateway, its target and its grant.
@@ -87,7 +87,7 @@ impl Engine {
     /// last one.
     pub fn leave(&mut self, id: HoldId, cx: &mut Context<'_>) {
         if let Some(hold) = self.holds.get_mut(id.0) {
-            hold.leave();
+            hold.remove_lease();
             self.changed.push(id);
             self.settle(cx);
         }

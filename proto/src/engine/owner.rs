@@ -93,7 +93,7 @@ impl Owner {
                     if !reenters {
                         return Entered::Never(AcquireError::HeldAlready);
                     }
-                    if hold.enter(now) {
+                    if hold.add_lease(now) {
                         return Entered::Shared(id);
                     }
                 }

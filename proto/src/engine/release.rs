@@ -23,7 +23,7 @@ impl Engine {
             self.finish(op, Outcome::Released(Ok(Released::WasLost)));
             return op;
         };
-        if !again && !hold.leave() {
+        if !again && !hold.remove_lease() {
             hold.expire_if_due(cx.now);
             let is_lost = matches!(hold.end(), Some(LeaseEnd::Lost(_)));
             let released = if is_lost { Released::WasLost } else { Released::Released };

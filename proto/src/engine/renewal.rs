@@ -83,7 +83,7 @@ impl Engine {
         let Some(hold) = self.holds.get_mut(id.0) else {
             return self.finish_or_discard(op, Outcome::Renewed(Err(NO_REPLY)), cx);
         };
-        let outcome = hold.renewed(outcomes);
+        let outcome = hold.on_renewal(outcomes);
         if let (Ok(()), Some(lease)) = (&outcome, lease) {
             hold.schedule.extend(lease, at);
         }

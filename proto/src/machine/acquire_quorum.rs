@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::acquire_all::{
-    MultiGrant, MultiGrantPart, NOTHING, Part, PartStatus, Parts, ReservedCalls, Stage,
+    MultiGrant, MultiGrantPart, NO_PART, Part, PartStatus, Parts, ReservedCalls, Stage,
 };
 use super::{
     AcquireQuorumSpec, Entropy, Input, Lease, Machine, Output, QuorumNodes, TimeoutReason,
@@ -135,7 +135,7 @@ impl AcquireQuorum {
         if let Some(token) = self.majority_token(now) {
             return self.raise(token, nodes, last, now);
         }
-        if self.parts.await_replies() {
+        if self.parts.has_pending_replies() {
             return;
         }
         match nodes {
@@ -180,7 +180,7 @@ impl AcquireQuorum {
             });
             let parts = parts.collect();
             self.stage = Stage::Over(Ok(MultiGrant { parts, token }));
-        } else if !self.parts.await_replies() {
+        } else if !self.parts.has_pending_replies() {
             let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
             let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
             if self.extended || !self.parts.can_afford_pass(short.len()) {
@@ -286,10 +286,10 @@ impl AcquireQuorum {
 
     fn pause(&mut self, then: NodeSet, now: Instant) {
         let (place, nodes) = match then {
-            NodeSet::All => (NOTHING, self.parts.count()),
+            NodeSet::All => (NO_PART, self.parts.count()),
             NodeSet::Lowest(place) => (place, 1),
         };
-        let (until, why) = self.parts.pause(place, nodes, now);
+        let (until, why) = self.parts.next_retry(place, nodes, now);
         self.pause_until(until, why, then, now);
     }
 

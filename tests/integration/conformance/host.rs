@@ -12,7 +12,7 @@ pub(crate) async fn check(host: &impl Host, pass: impl Fn(Duration)) {
     now_never_goes_back(host, &pass);
     a_deadline_that_is_reached_is_not_waited_for(host, &pass).await;
     repeated_sleeps_reach_the_deadline(host, &pass).await;
-    two_sleep_at_a_time(host, &pass).await;
+    one_sleep_does_not_end_another(host, &pass).await;
     a_far_deadline_does_not_come_at_once(host).await;
     entropy_differs(host);
 }
@@ -45,11 +45,11 @@ async fn repeated_sleeps_reach_the_deadline(host: &impl Host, pass: &impl Fn(Dur
             sleep.await;
         }
         sleeps += 1;
-        assert!(sleeps < 1_000, "it wakes without end");
+        assert!(sleeps < 1_000, "the sleeps do not reach the deadline");
     }
 }
 
-async fn two_sleep_at_a_time(host: &impl Host, pass: &impl Fn(Duration)) {
+async fn one_sleep_does_not_end_another(host: &impl Host, pass: &impl Fn(Duration)) {
     let start = host.now();
     let mut long = pin!(host.sleep_until(start + Duration::from_secs(3_600)));
     assert!(is_pending(long.as_mut()).await);
@@ -78,11 +78,11 @@ async fn a_far_deadline_does_not_come_at_once(host: &impl Host) {
 
 /// S43.
 fn entropy_differs(host: &impl Host) {
-    let mut all: Vec<[u8; 32]> = (0..100).map(|_| host.entropy().unwrap()).collect();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), 100);
-    assert!(!all.contains(&[0; 32]));
+    let mut draws: Vec<[u8; 32]> = (0..100).map(|_| host.entropy().unwrap()).collect();
+    draws.sort_unstable();
+    draws.dedup();
+    assert_eq!(draws.len(), 100);
+    assert!(!draws.contains(&[0; 32]));
 }
 
 async fn is_pending(mut future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {

@@ -1,4 +1,4 @@
-//! The conformance suites for transports and hosts, run with those of a native program.
+//! Runs the conformance suites for transports and hosts with those of a native program.
 
 mod host;
 mod peer;
@@ -8,52 +8,52 @@ use edgelatch::host::{Host as _, TokioHost};
 use edgelatch::transport::Reqwest;
 
 use self::peer::Peer;
-use self::transport::Surroundings;
+use self::transport::TransportEnv;
 use test_support::fake_host::{DullHost, FakeHost};
 
 #[tokio::test]
-async fn reqwest_is_a_transport() {
+async fn reqwest_passes_the_suite_of_transports() {
     let peer = Peer::start().await;
-    let surroundings = Surroundings {
+    let env = TransportEnv {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
         reports_unsent: true,
-        adds: &["accept", "content-length", "host"],
+        added_headers: &["accept", "content-length", "host"],
     };
-    transport::check(&Reqwest::new(), &surroundings).await;
-    transport::check(&&Reqwest::default(), &surroundings).await;
+    transport::check(&Reqwest::new(), &env).await;
+    transport::check(&&Reqwest::default(), &env).await;
 }
 
 #[tokio::test]
-async fn a_client_of_one_s_own_is_a_transport_too() {
+async fn a_reqwest_client_of_the_caller_passes_the_suite_of_transports() {
     let peer = Peer::start().await;
-    let surroundings = Surroundings {
+    let env = TransportEnv {
         peer: &peer.url(),
         unreachable: &Peer::unreachable_address().await,
         reports_unsent: true,
-        adds: &["accept", "content-length", "host", "user-agent"],
+        added_headers: &["accept", "content-length", "host", "user-agent"],
     };
     let client = reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .user_agent("a program")
         .build()
         .unwrap();
-    transport::check(&Reqwest::with_client(client), &surroundings).await;
+    transport::check(&Reqwest::with_client(client), &env).await;
 }
 
 #[tokio::test]
-async fn tokio_is_a_host() {
+async fn tokio_passes_the_suite_of_hosts() {
     host::check(&TokioHost::new(), |_| ()).await;
     host::check(&&TokioHost::default(), |_| ()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokio_with_a_paused_clock_is_a_host() {
+async fn tokio_with_a_paused_clock_passes_the_suite_of_hosts() {
     host::check(&TokioHost::new(), |_| ()).await;
 }
 
 #[tokio::test]
-async fn the_host_of_the_tests_is_a_host() {
+async fn the_fake_host_passes_the_suite_of_hosts() {
     let host = FakeHost::new();
     host::check(&host, |time| host.pass(time)).await;
 }

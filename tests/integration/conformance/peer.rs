@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// The time of its clock.
+/// The time in its `Date` header.
 const DATE: &str = "Sun, 22 Nov 2026 10:00:00 GMT";
 
 /// Listens on loopback until it is dropped.
@@ -47,19 +47,19 @@ async fn listen(listener: TcpListener, url: String) {
         let (stream, _) = listener.accept().await.unwrap();
         let (url, counts) = (url.clone(), Arc::clone(&counts));
         connections.spawn(async move {
-            // A client may break off the connection.
+            // A client may close the connection at any time.
             let _ = serve(stream, &url, &counts).await;
         });
     }
 }
 
 impl Counts {
-    fn add(&self, what: &str) {
-        *self.0.lock().unwrap().entry(what.to_owned()).or_default() += 1;
+    fn add(&self, counter: &str) {
+        *self.0.lock().unwrap().entry(counter.to_owned()).or_default() += 1;
     }
 
-    fn of(&self, what: &str) -> u64 {
-        self.0.lock().unwrap().get(what).copied().unwrap_or(0)
+    fn get(&self, counter: &str) -> u64 {
+        self.0.lock().unwrap().get(counter).copied().unwrap_or(0)
     }
 }
 
@@ -68,17 +68,17 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
     let line = head.lines().next().unwrap_or_default();
     let path = line.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
     let (kind, rest) = path.split_once('/').unwrap_or((path, ""));
-    if !matches!(kind, "count" | "forget") {
+    if !matches!(kind, "count" | "reset-counts") {
         counts.add(path);
     }
-    let answer = match kind {
-        "says" => {
-            let token = format!("upstash-sync-token: after-{rest}\r\n");
-            response(rest, &token, b"said")
+    let response_bytes = match kind {
+        "status" => {
+            let sync_token = format!("upstash-sync-token: after-{rest}\r\n");
+            response(rest, &sync_token, b"body")
         }
-        "rests" => {
-            let path = rest.replace("%20", " ");
-            let headers = format!("date: {DATE}\r\nretry-after: {path}\r\n");
+        "retry-after" => {
+            let value = rest.replace("%20", " ");
+            let headers = format!("date: {DATE}\r\nretry-after: {value}\r\n");
             response("429", &headers, b"")
         }
         "mirror" => response("200", "", mirror(line, &head, &body).to_string().as_bytes()),
@@ -86,30 +86,30 @@ async fn serve(mut stream: TcpStream, url: &str, counts: &Counts) -> std::io::Re
         "chunks" => chunks(rest.parse().unwrap_or(0)),
         "redirect" => response(rest, &format!("location: {url}/target\r\n"), b""),
         "broken" => broken(rest).to_vec(),
-        "count" => response("200", "", counts.of(rest).to_string().as_bytes()),
-        "forget" => {
+        "count" => response("200", "", counts.get(rest).to_string().as_bytes()),
+        "reset-counts" => {
             counts.0.lock().unwrap().clear();
             response("200", "", b"")
         }
         "silence" | "stream" => {
             if kind == "stream" {
-                stream.write_all(FIRST_OF_A_STREAM).await?;
+                stream.write_all(STREAM_START).await?;
             }
-            // Until the client closes or resets the connection.
+            // Returns when the client closes or resets the connection.
             let _ = stream.read(&mut [0]).await;
-            counts.add("given-up");
+            counts.add("closed");
             return Ok(());
         }
         _ => response("404", "", b""),
     };
-    stream.write_all(&answer).await?;
+    stream.write_all(&response_bytes).await?;
     stream.shutdown().await?;
     // Closing a socket with unread bytes would reset the connection and discard what was sent.
     while stream.read(&mut [0; 1024]).await? > 0 {}
     Ok(())
 }
 
-/// The head and the body of a request.
+/// Reads the head and the body of a request; `None` if the client closes the connection first.
 async fn read(stream: &mut TcpStream) -> std::io::Result<Option<(String, String)>> {
     let mut raw = Vec::new();
     loop {
@@ -151,19 +151,18 @@ fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn chunks(length: usize) -> Vec<u8> {
-    let mut answer =
+    let mut response_bytes =
         b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
     for chunk in vec![b'x'; length].chunks(1_000) {
-        answer.extend(format!("{:x}\r\n", chunk.len()).bytes());
-        answer.extend(chunk);
-        answer.extend(b"\r\n");
+        response_bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        response_bytes.extend(chunk);
+        response_bytes.extend(b"\r\n");
     }
-    answer.extend(b"0\r\n\r\n");
-    answer
+    response_bytes.extend(b"0\r\n\r\n");
+    response_bytes
 }
 
-const FIRST_OF_A_STREAM: &[u8] =
-    b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
+const STREAM_START: &[u8] = b"HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\nfirst\r\n";
 
 fn broken(place: &str) -> &'static [u8] {
     match place {

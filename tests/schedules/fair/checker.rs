@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
+use super::super::network::arg;
 use super::super::runner::{Check, Coverage, Owners};
 use super::JAVA;
 use test_support::script_model::ScriptModel;
@@ -14,9 +15,17 @@ use test_support::script_model::subscribers::Message;
 
 /// How long this library lets a silent Redisson waiter block a free lock, in milliseconds, if the
 /// waiter has no subscription (F8).
-const SHORT: u64 = 5_000;
-/// The same time for a waiter with a subscription, which receives a message that the lock is free.
-const LONG: u64 = 30_000;
+const GRACE_MS: u64 = 5_000;
+/// How long this library lets a silent Redisson waiter with a subscription block a free lock, in
+/// milliseconds: such a waiter receives a message that the lock is free (F8).
+const SUBSCRIBED_GRACE_MS: u64 = 30_000;
+
+/// Indices of arguments of `fair_acquire`.
+const SEND_NUMBER: usize = 9;
+const LAST_TRY: usize = 11;
+const PREVIOUS_OWNER: usize = 14;
+/// The index of the previous owner in the arguments of `fair_release`.
+const RELEASED_PREVIOUS_OWNER: usize = 9;
 
 /// The state of a fair lock in Redis after one script.
 #[derive(Debug, Default, PartialEq)]
@@ -30,30 +39,21 @@ pub(super) struct Snapshot {
     /// Redisson's timeouts: when its waiters evict each queued waiter once it is the head.
     timeouts: BTreeMap<String, i64>,
     /// Until when each waiter of this library counts as alive; every poll sets it.
-    beats: BTreeMap<String, i64>,
+    heartbeats: BTreeMap<String, i64>,
     /// The order in which this library's waiters have joined, by which an evicted one returns (F5).
     arrivals: BTreeMap<String, i64>,
     /// The channels with a subscriber.
-    subscribed: Vec<String>,
+    subscribed_channels: Vec<String>,
 }
 
-/// The client whose script ran, and the parts of the script that the checker needs.
-pub(super) enum By<'a> {
-    /// Any script of a Redisson client.
-    Java {
-        holder: &'a str,
-    },
-    /// A try of this library. `copy`: this try or a newer one of the owner was executed before.
-    Try {
-        field: &'a str,
-        previous: Option<&'a str>,
-        copy: bool,
-        last: bool,
-        reply: &'a Reply,
-    },
-    Release {
-        fields: Vec<&'a str>,
-    },
+/// A script that ran: the parts of it that the checker needs.
+pub(super) enum Script<'a> {
+    /// Any script of this Redisson client.
+    Java { holder: &'a str },
+    /// A try of this library. With `copy`, it or a newer try of the owner was executed before.
+    Try { field: &'a str, previous: Option<&'a str>, copy: bool, last: bool, reply: &'a Reply },
+    /// A release by this library, of the owner and the previous owner.
+    Release { fields: Vec<&'a str> },
 }
 
 /// The events so far.
@@ -72,12 +72,14 @@ pub(super) struct Checker {
     hold_ends: u64,
 }
 
+/// Whether the field's UUID has version 8; its version is at this index of the text.
 fn is_ours(field: &str) -> bool {
-    field.as_bytes()[14] == b'8'
+    const VERSION: usize = 14;
+    field.as_bytes()[VERSION] == b'8'
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Check {
-    if holds { Ok(()) } else { Err(otherwise()) }
+fn ensure(holds: bool, violation: impl FnOnce() -> String) -> Check {
+    if holds { Ok(()) } else { Err(violation()) }
 }
 
 impl Snapshot {
@@ -88,48 +90,57 @@ impl Snapshot {
             hold_ends: hold_left.map(|left| now + left),
             queue: model.list(JAVA.queue),
             timeouts: model.members(JAVA.timeouts),
-            beats: model.members("el:{job}:beat"),
+            heartbeats: model.members("el:{job}:beat"),
             arrivals: model.members("el:{job}:seat"),
-            subscribed: model.subscribers.channels().into(),
+            subscribed_channels: model.subscribers.channels().into(),
         }
     }
 
     /// Whether a key of the lock contains this field.
-    pub(super) fn names(&self, field: &str) -> bool {
+    pub(super) fn contains(&self, field: &str) -> bool {
         let queued = self.queue.iter().any(|other| other == field);
-        let sorted = [&self.timeouts, &self.beats, &self.arrivals];
+        let sorted = [&self.timeouts, &self.heartbeats, &self.arrivals];
         queued
             || self.holders.iter().any(|holder| holder == field)
             || sorted.iter().any(|members| members.contains_key(field))
     }
 
-    /// How many milliseconds the holder and the waiters may exclude a new owner if all are silent:
-    /// the longest lease (30 s), for each waiter the time after which it counts as dead and the
-    /// time to the next poll that notices it (3.4 s), and a margin of 10 s.
-    pub(super) fn silence_ms(&self) -> u64 {
-        let each = |field: &String| if is_ours(field) { 10_000 } else { SHORT + 1_000 };
-        let waiters: u64 = self.queue.iter().map(|field| each(field) + 3_400).sum();
-        30_000 + waiters + 10_000
+    /// For how many milliseconds a silent holder and silent waiters may exclude a new owner: the
+    /// longest lease, for each waiter the time after which it counts as dead and the time to the
+    /// next poll that notices it, and a margin.
+    pub(super) fn max_blocked_ms(&self) -> u64 {
+        let (longest_lease, next_poll, margin) = (30_000, 3_400, 10_000);
+        let dead_after = |field: &String| if is_ours(field) { 10_000 } else { GRACE_MS + 1_000 };
+        let waiters: u64 = self.queue.iter().map(|field| dead_after(field) + next_poll).sum();
+        longest_lease + waiters + margin
     }
 
     /// Whether a waiter of this library has polled in time.
     fn is_alive(&self, field: &str, now: u64) -> bool {
-        self.beats.get(field).is_some_and(|ends| *ends > now.cast_signed())
+        self.heartbeats.get(field).is_some_and(|ends| *ends > now.cast_signed())
     }
 }
 
-impl<'a> By<'a> {
+impl<'a> Script<'a> {
     /// Describes a script of this library. `latch` is the text in the owner's latch before it.
-    pub(super) fn ours(call: &'a ScriptCall, latch: Option<&str>, reply: &'a Reply) -> Self {
+    pub(super) fn of_call(call: &'a ScriptCall, latch: Option<&str>, reply: &'a Reply) -> Self {
         let args = call.args();
-        let given = |place: usize| Some(args[place].as_str()).filter(|text| !text.is_empty());
+        let owner = |index: usize| Some(args[index].as_str()).filter(|field| !field.is_empty());
         if call.script().name == "fair_acquire" {
-            let send: u64 = args[9].parse().unwrap();
+            let number: u64 = args[SEND_NUMBER].parse().unwrap();
             let seen: Option<u64> = latch.and_then(|latch| latch.strip_prefix('w')?.parse().ok());
-            let (copy, last) = (seen.is_some_and(|seen| send <= seen), args[11] == "1");
-            Self::Try { field: &args[4], previous: given(14), copy, last, reply }
+            let (copy, last) = (seen.is_some_and(|seen| number <= seen), args[LAST_TRY] == "1");
+            Self::Try {
+                field: &args[arg::OWNER],
+                previous: owner(PREVIOUS_OWNER),
+                copy,
+                last,
+                reply,
+            }
         } else {
-            Self::Release { fields: given(4).into_iter().chain(given(9)).collect() }
+            let fields =
+                [arg::OWNER, RELEASED_PREVIOUS_OWNER].into_iter().filter_map(owner).collect();
+            Self::Release { fields }
         }
     }
 }
@@ -148,14 +159,14 @@ impl Checker {
     }
 
     /// Records that Redis must store nothing of this owner any more.
-    pub(super) fn end(&mut self, field: &str) {
-        self.owners.end(field);
+    pub(super) fn record_end(&mut self, field: &str) {
+        self.owners.record_end(field);
     }
 
-    /// Records a script, and checks its effect.
+    /// Checks the effect of a script, and records it.
     pub(super) fn on_script(
         &mut self,
-        by: &By<'_>,
+        script: &Script<'_>,
         before: &Snapshot,
         after: &Snapshot,
         published: &[Message],
@@ -166,45 +177,46 @@ impl Checker {
             // The hold has expired.
             self.free_since = Some(self.hold_ends);
         }
-        if let By::Try { copy: true, .. } = by {
+        if let Script::Try { copy: true, .. } = script {
             coverage.count("copies");
             ensure(before == after, || "a copy has an effect".into())?;
         }
-        self.note_ends(by, coverage);
-        self.note_arrivals(by, before, after);
-        self.check_grants(by, before, after, now, coverage)?;
-        self.check_evictions(by, before, after, now)?;
-        check_messages(by, before, after, published)?;
+        self.record_ends(script, coverage);
+        self.record_arrivals(script, before, after);
+        self.check_grants(script, before, after, now, coverage)?;
+        self.check_evictions(script, before, after, now)?;
+        check_messages(script, before, after, published)?;
         self.check_shape(after)?;
-        self.note_time(after, now);
+        self.record_times(after, now);
         Ok(())
     }
 
     /// Records which owners the script ends: the previous owner of a takeover, the owner of a
     /// refused last try, and both owners of a release.
-    fn note_ends(&mut self, by: &By<'_>, coverage: &mut Coverage) {
-        match by {
-            By::Try { field, previous, last, reply, .. } => {
-                let answered = matches!(reply.code, Code::Done | Code::AlreadyYours | Code::No);
-                if let Some(previous) = previous.filter(|_| answered)
-                    && self.owners.end(previous)
+    fn record_ends(&mut self, script: &Script<'_>, coverage: &mut Coverage) {
+        match script {
+            Script::Try { field, previous, last, reply, .. } => {
+                let has_taken_over =
+                    matches!(reply.code, Code::Done | Code::AlreadyYours | Code::No);
+                if let Some(previous) = previous.filter(|_| has_taken_over)
+                    && self.owners.record_end(previous)
                 {
                     coverage.count("takeovers");
                 }
                 if *last && reply.code == Code::No {
-                    self.owners.end(field);
+                    self.owners.record_end(field);
                 }
             }
-            By::Release { fields } => fields.iter().for_each(|field| self.end(field)),
-            By::Java { .. } => {}
+            Script::Release { fields } => fields.iter().for_each(|field| self.record_end(field)),
+            Script::Java { .. } => {}
         }
     }
 
     /// Records which waiters have joined. A new owner inherits the arrival of the one it takes
     /// over.
-    fn note_arrivals(&mut self, by: &By<'_>, before: &Snapshot, after: &Snapshot) {
-        if let By::Try { field, previous: Some(previous), .. } = by
-            && !before.names(field)
+    fn record_arrivals(&mut self, script: &Script<'_>, before: &Snapshot, after: &Snapshot) {
+        if let Script::Try { field, previous: Some(previous), .. } = script
+            && !before.contains(field)
             && before.arrivals.contains_key(*previous)
             && let Some(arrival) = self.arrivals.get(*previous).copied()
         {
@@ -224,7 +236,7 @@ impl Checker {
     /// and overtakes no live waiter of this library that has arrived earlier.
     fn check_grants(
         &mut self,
-        by: &By<'_>,
+        script: &Script<'_>,
         before: &Snapshot,
         after: &Snapshot,
         now: u64,
@@ -233,21 +245,21 @@ impl Checker {
         let Some(field) = after.holders.iter().find(|field| !before.holders.contains(field)) else {
             return Ok(());
         };
-        let previous = match by {
-            By::Try { previous: Some(previous), .. } => *previous,
+        let previous = match script {
+            Script::Try { previous: Some(previous), .. } => *previous,
             _ => "",
         };
         coverage.count(if is_ours(field) { "grants" } else { "grants of Java's" });
         let was_free = before.holders.iter().all(|holder| holder == previous);
         ensure(was_free, || "granted while it is held".into())?;
         ensure(after.holders.len() == 1, || "two fields in the hash".into())?;
-        match by {
-            By::Try { reply, .. } => {
+        match script {
+            Script::Try { reply, .. } => {
                 let token = reply.value.parse().unwrap_or(0);
-                self.owners.grant(field, token)?;
-                self.owners.raise("job", (token, 0))?;
+                self.owners.record_grant(field, token)?;
+                self.owners.record_token("job", (token, 0))?;
             }
-            _ => self.owners.grant(field, 0)?,
+            _ => self.owners.record_grant(field, 0)?,
         }
         // A hold that the previous owner had already been granted overtakes no waiter.
         let arrival = if before.holders.is_empty() {
@@ -268,24 +280,32 @@ impl Checker {
 
     /// Checks that no waiter leaves the queue while it is alive or within its grace, unless it
     /// leaves by itself. Redisson's waiters may evict each other by their own rules.
-    fn check_evictions(&self, by: &By<'_>, before: &Snapshot, after: &Snapshot, now: u64) -> Check {
+    fn check_evictions(
+        &self,
+        script: &Script<'_>,
+        before: &Snapshot,
+        after: &Snapshot,
+        now: u64,
+    ) -> Check {
         let gone = before.queue.iter().filter(|field| !after.queue.contains(field));
         for field in gone.filter(|field| !after.holders.contains(field)) {
-            let by_itself = self.owners.has_ended(field)
-                || matches!(by, By::Java { holder } if holder == field);
-            let lives = before.is_alive(field, now);
-            match by {
-                _ if by_itself => {}
-                By::Java { .. } if is_ours(field) => {
-                    ensure(!lives || self.wild_clocks, || {
-                        format!("Java evicts {field}, which lives")
+            let left_by_itself = self.owners.has_ended(field)
+                || matches!(script, Script::Java { holder } if holder == field);
+            let is_alive = before.is_alive(field, now);
+            match script {
+                _ if left_by_itself => {}
+                Script::Java { .. } if is_ours(field) => {
+                    ensure(!is_alive || self.wild_clocks, || {
+                        format!("Java evicts {field}, which is alive")
                     })?;
                 }
-                By::Java { .. } => {}
-                _ if is_ours(field) => ensure(!lives, || format!("{field} is evicted and lives"))?,
+                Script::Java { .. } => {}
+                _ if is_ours(field) => {
+                    ensure(!is_alive, || format!("{field} is evicted while it is alive"))?
+                }
                 _ => {
-                    let fair = self.is_over_grace(field, before, now);
-                    ensure(fair, || format!("{field} is evicted within its grace"))?;
+                    let is_over_grace = self.is_over_grace(field, before, now);
+                    ensure(is_over_grace, || format!("{field} is evicted within its grace"))?;
                 }
             }
         }
@@ -295,31 +315,35 @@ impl Checker {
     /// Whether this library may evict a Redisson waiter from the queue.
     fn is_over_grace(&self, field: &str, before: &Snapshot, now: u64) -> bool {
         let since = match self.free_since {
-            Some(free) if self.head.0.as_deref() == Some(field) => free.max(self.head.1),
+            Some(free_since) if self.head.0.as_deref() == Some(field) => {
+                free_since.max(self.head.1)
+            }
             Some(_) => now,
             None => u64::MAX,
         };
-        let has_listener = before.subscribed.iter().any(|channel| channel.ends_with(field));
-        let passed = before.timeouts.get(field).is_none_or(|score| *score <= now.cast_signed());
-        let grace = if has_listener { LONG } else { SHORT };
-        now.saturating_sub(since) >= grace || !has_listener && passed
+        let is_subscribed =
+            before.subscribed_channels.iter().any(|channel| channel.ends_with(field));
+        let has_timed_out =
+            before.timeouts.get(field).is_none_or(|score| *score <= now.cast_signed());
+        let grace = if is_subscribed { SUBSCRIBED_GRACE_MS } else { GRACE_MS };
+        now.saturating_sub(since) >= grace || !is_subscribed && has_timed_out
     }
 
     /// Checks that queue and timeouts have the same members, each once, and that no key contains an
     /// owner that has ended.
     fn check_shape(&self, after: &Snapshot) -> Check {
         let unique: BTreeSet<&String> = after.queue.iter().collect();
-        ensure(unique.len() == after.queue.len(), || "one is queued twice".into())?;
+        ensure(unique.len() == after.queue.len(), || "a waiter is queued twice".into())?;
         let same = unique.iter().copied().eq(after.timeouts.keys());
         ensure(same, || format!("queue and timeouts differ: {after:?}"))?;
-        match self.owners.ended().find(|field| after.names(field)) {
-            Some(ghost) => Err(format!("{ghost} has ended and is there")),
+        match self.owners.ended().find(|field| after.contains(field)) {
+            Some(field) => Err(format!("{field} has ended but is still stored")),
             None => Ok(()),
         }
     }
 
-    /// Records since when the queue has its head, and since when the lock is free.
-    fn note_time(&mut self, after: &Snapshot, now: u64) {
+    /// Records when the head became the head, and when the lock became free.
+    fn record_times(&mut self, after: &Snapshot, now: u64) {
         if after.queue.front() != self.head.0.as_ref() {
             self.head = (after.queue.front().cloned(), now);
         }
@@ -333,20 +357,20 @@ impl Checker {
 
 /// Checks that a script of this library that changes the head of a free lock notifies the new head.
 fn check_messages(
-    by: &By<'_>,
+    script: &Script<'_>,
     before: &Snapshot,
     after: &Snapshot,
     published: &[Message],
 ) -> Check {
     let Some(head) = after.queue.front() else { return Ok(()) };
-    let is_its_own = match by {
-        By::Java { .. } => return Ok(()),
-        By::Try { field, .. } => *field == head,
-        By::Release { .. } => false,
+    let is_of_head = match script {
+        Script::Java { .. } => return Ok(()),
+        Script::Try { field, .. } => *field == head,
+        Script::Release { .. } => false,
     };
     let changed = before.queue.front() != Some(head) || !before.holders.is_empty();
-    let is_woken = published.iter().any(|message| message.channel.ends_with(head.as_str()));
-    ensure(!after.holders.is_empty() || !changed || is_its_own || is_woken, || {
+    let is_notified = published.iter().any(|message| message.channel.ends_with(head.as_str()));
+    ensure(!after.holders.is_empty() || !changed || is_of_head || is_notified, || {
         format!("{head} gets no message that it is its turn")
     })
 }

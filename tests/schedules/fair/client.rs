@@ -7,17 +7,17 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 
 use super::super::runner::Request;
-use super::{Fair, Timer, calls, new_try, target};
+use super::{ABANDON_REQUEST, Fair, Refusal, Timer, calls, new_try, target};
 use test_support::calls::{field, numbered_owner, request};
 
 /// The timeout of one attempt, in milliseconds.
-const ATTEMPT: u64 = 2_000;
+const ATTEMPT_MS: u64 = 2_000;
 /// The lease, in milliseconds.
-const LEASE: u64 = 8_000;
-/// How long Redis remembers an owner at least.
-const KEEP: Duration = Duration::from_secs(90);
+const LEASE_MS: u64 = 8_000;
+/// The shortest time for which Redis remembers an owner.
+const OWNER_MEMORY: Duration = Duration::from_secs(90);
 /// How many attempts of a last try are sent before the client gives up.
-const ATTEMPTS: u32 = 3;
+const LAST_TRY_ATTEMPTS: u32 = 3;
 
 /// One client, which waits, holds, and begins again.
 #[derive(Clone, Debug)]
@@ -48,10 +48,10 @@ enum Stage {
     },
     Pausing,
     Holding,
-    /// The client abandons its owner. With `again`, it then begins again at once.
+    /// The client abandons its owner. With `restart`, it then begins a new wait at once.
     Ending {
         sent: usize,
-        again: bool,
+        restart: bool,
     },
     Dead,
 }
@@ -64,7 +64,7 @@ impl Client {
             channel: String::new(),
             previous: None,
             number: 0,
-            bound: Bound { not_after: None, keep: KEEP },
+            bound: Bound { not_after: None, keep: OWNER_MEMORY },
             wait_until: 0,
             is_streaming: false,
             settings: FairSettings::default(),
@@ -82,13 +82,13 @@ impl Client {
 
     fn try_call(&self, last: bool) -> ScriptCall {
         let previous = self.previous.map(numbered_owner);
-        let one = new_try(self.owner, self.number, LEASE);
-        target(self.settings).acquire(&Try { bound: self.bound, last, previous, ..one })
+        let newest = new_try(self.owner, self.number, LEASE_MS);
+        target(self.settings).acquire(&Try { bound: self.bound, last, previous, ..newest })
     }
 
     fn abandon_call(&self) -> ScriptCall {
         let (owner, previous) = (numbered_owner(self.owner), self.previous.map(numbered_owner));
-        target(self.settings).abandon(request(999), self.bound, owner, previous)
+        target(self.settings).abandon(request(ABANDON_REQUEST), self.bound, owner, previous)
     }
 
     fn field(&self) -> String {
@@ -102,7 +102,9 @@ impl Fair {
         match stage {
             // A new client takes the place of a dead one.
             Stage::Idle | Stage::Dead => self.start(index),
-            Stage::Trying { last: true, .. } if attempts >= ATTEMPTS => self.abandon(index, false),
+            Stage::Trying { last: true, .. } if attempts >= LAST_TRY_ATTEMPTS => {
+                self.abandon(index, false)
+            }
             Stage::Trying { last: true, .. } => self.send_try(index, true),
             Stage::Trying { .. } if self.env.chance(self.settings.gives_up) => {
                 self.abandon(index, false);
@@ -114,7 +116,7 @@ impl Fair {
             Stage::Pausing => self.poll(index),
             Stage::Holding if self.env.chance(self.settings.holder_dies) => self.die(index),
             Stage::Holding => self.abandon(index, false),
-            Stage::Ending { again, .. } => self.abandon(index, again),
+            Stage::Ending { restart, .. } => self.abandon(index, restart),
         }
     }
 
@@ -134,7 +136,7 @@ impl Fair {
         let not_after = bounded.then(|| self.env.now + self.env.rng.u64(5_000..60_000));
         self.last_owner += 1;
         let client = &mut self.clients[index];
-        client.bound = Bound { not_after, keep: KEEP };
+        client.bound = Bound { not_after, keep: OWNER_MEMORY };
         client.owner = self.last_owner;
         let owner = numbered_owner(client.owner);
         client.channel = calls(client.settings).topic(owner).channel().into();
@@ -150,26 +152,26 @@ impl Fair {
         self.send_try(index, last);
     }
 
-    /// Sends the newest try, possibly again.
+    /// Sends the newest try, for the first time or once more.
     fn send_try(&mut self, index: usize, last: bool) {
         self.clients[index].attempts += 1;
         let sent = self.env.send(index, self.clients[index].try_call(last));
         self.clients[index].stage = Stage::Trying { sent, last };
-        self.env.set_timer(Timer::Client(index), ATTEMPT);
+        self.env.set_timer(Timer::Client(index), ATTEMPT_MS);
     }
 
     /// Releases the hold, or leaves the queue, and prevents later grants to this owner.
-    fn abandon(&mut self, index: usize, again: bool) {
+    fn abandon(&mut self, index: usize, restart: bool) {
         self.drop_lease(index);
         let sent = self.env.send(index, self.clients[index].abandon_call());
-        self.clients[index].stage = Stage::Ending { sent, again };
+        self.clients[index].stage = Stage::Ending { sent, restart };
         self.env.set_timer(Timer::Client(index), 1_000);
     }
 
-    fn rest(&mut self, index: usize) {
+    fn become_idle(&mut self, index: usize) {
         self.clients[index].stage = Stage::Idle;
-        let rest = self.env.rng.u64(0..5_000);
-        self.env.set_timer(Timer::Client(index), rest);
+        let pause = self.env.rng.u64(0..5_000);
+        self.env.set_timer(Timer::Client(index), pause);
     }
 
     /// Continues under a new owner, which takes over from the old one. Abandons instead if the
@@ -181,7 +183,7 @@ impl Fair {
         }
         if previous.is_some() {
             // The client will neither name this owner again nor end it.
-            self.checker.end(&self.clients[index].field());
+            self.checker.record_end(&self.clients[index].field());
         }
         self.clients[index].previous = previous.or(Some(owner));
         self.begin_owner(index);
@@ -207,8 +209,8 @@ impl Fair {
     fn die(&mut self, index: usize) {
         self.drop_lease(index);
         self.clients[index].stage = Stage::Dead;
-        let gone = self.env.rng.u64(1_000..20_000);
-        self.env.set_timer(Timer::Client(index), gone);
+        let pause = self.env.rng.u64(1_000..20_000);
+        self.env.set_timer(Timer::Client(index), pause);
     }
 
     fn drop_lease(&mut self, index: usize) {
@@ -223,9 +225,9 @@ impl Fair {
             Stage::Trying { sent, last } if sent == request.number => {
                 self.on_try_reply(index, request.sent_at, last, reply);
             }
-            Stage::Ending { sent, again } if sent == request.number => {
+            Stage::Ending { sent, restart } if sent == request.number => {
                 self.clients[index].previous = None;
-                if again { self.start(index) } else { self.rest(index) }
+                if restart { self.start(index) } else { self.become_idle(index) }
             }
             _ => {}
         }
@@ -236,9 +238,9 @@ impl Fair {
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 client.previous = None;
-                // The drift of the client's clock is allowed for by 1 % and 2 ms.
-                let until = sent_at + LEASE * 99 / 100 - 2;
-                if until < self.env.now + LEASE / 2 {
+                // The client allows for a drift of its clock of 1 % and 2 ms.
+                let until = sent_at + LEASE_MS * 99 / 100 - 2;
+                if until < self.env.now + LEASE_MS / 2 {
                     return self.roll_over(index);
                 }
                 client.stage = Stage::Holding;
@@ -246,18 +248,16 @@ impl Fair {
                 let hold = self.env.rng.u64(1..until - self.env.now);
                 self.env.set_timer(Timer::Client(index), hold);
             }
-            Code::No | Code::Gone if last => self.rest(index),
+            Code::No | Code::Gone if last => self.become_idle(index),
             Code::No => {
-                // The place, the time to the next poll in ms, and 1 if Redisson had evicted this
-                // waiter: then its clocks are further ahead than the settings allow for.
-                let numbers: Vec<u64> =
-                    reply.value.split(',').map(|number| number.parse().unwrap()).collect();
+                let refusal = Refusal::parse(&reply.value);
                 client.previous = None;
-                if numbers[2] == 1 {
+                if refusal.was_evicted {
+                    // Redisson's clocks are further ahead than the settings allow for.
                     client.settings = client.settings.widened();
                 }
                 client.stage = Stage::Pausing;
-                let retry = numbers[1].max(20);
+                let retry = refusal.poll_after_ms.max(20);
                 let left = client.wait_until.saturating_sub(self.env.now).max(1);
                 let pause = self.env.rng.u64(retry * 4 / 5..=retry).min(left);
                 self.env.set_timer(Timer::Client(index), pause);

@@ -1,17 +1,20 @@
 //! A Redisson waiter: its scripts, and its loop around them. It uses Redis without a network.
 
 use super::super::runner::Check;
-use super::checker::By;
+use super::checker::Script;
 use super::{Fair, JAVA, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_fair::JavaPoll;
 
 /// The lease of Redisson's renewed locks, in milliseconds. Holds here are shorter, so none is
 /// renewed.
-const LEASE: u64 = 30_000;
+const LEASE_MS: u64 = 30_000;
 /// The time that a Redisson waiter without a time limit adds to its score (`threadWaitTime`), in
 /// milliseconds.
-const ALLOWANCE: u64 = 300_000;
+const ALLOWANCE_MS: u64 = 300_000;
+
+/// How long Redis keeps the latch of an unlock, in milliseconds.
+const UNLOCK_LATCH_MS: u64 = 17_500;
 
 /// One Java thread.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +55,7 @@ impl Fair {
         match self.java[index].stage {
             Stage::Idle | Stage::Dead => return self.start_java(index),
             Stage::Parked if self.env.chance(self.settings.java_stuck) => {
-                self.rest_java(index, Stage::Stuck, 1_000..40_000);
+                self.suspend_java(index, Stage::Stuck, 1_000..40_000);
             }
             Stage::Parked if self.env.chance(self.settings.java_dies) => self.kill_java(index),
             Stage::Parked | Stage::Stuck => return self.try_java(index),
@@ -73,16 +76,16 @@ impl Fair {
     }
 
     fn kill_java(&mut self, index: usize) {
-        self.rest_java(index, Stage::Dead, 1_000..40_000);
+        self.suspend_java(index, Stage::Dead, 1_000..40_000);
     }
 
-    /// The thread does nothing for a while, and relies on no hold.
-    fn rest_java(&mut self, index: usize, stage: Stage, ms: std::ops::Range<u64>) {
+    /// Lets the thread do nothing for a random time. It relies on no hold any more.
+    fn suspend_java(&mut self, index: usize, stage: Stage, ms: std::ops::Range<u64>) {
         self.java[index].stage = stage;
         let holder = &self.java[index].holder;
         self.leases.retain(|other| other != holder);
-        let rest = self.env.rng.u64(ms);
-        self.env.set_timer(Timer::Java(index), rest);
+        let pause = self.env.rng.u64(ms);
+        self.env.set_timer(Timer::Java(index), pause);
     }
 
     /// Runs the acquisition. A thread that is refused parks until a message, the time that the
@@ -94,7 +97,7 @@ impl Fair {
         match (park, left) {
             (None, _) => {
                 java.stage = Stage::Holding;
-                self.leases.extend(java.holder.clone(), now + LEASE);
+                self.leases.extend(java.holder.clone(), now + LEASE_MS);
                 let hold = self.env.rng.u64(1..6_000);
                 self.env.set_timer(Timer::Java(index), hold);
             }
@@ -116,17 +119,19 @@ impl Fair {
         // A waiter that gives up lowers the scores of those behind it. Redisson's asynchronous
         // waiters lower them by the default instead of by their own wait.
         let is_async = self.env.chance(self.settings.java_async);
-        let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE);
-        let less = i64::try_from(wait).unwrap();
-        self.run_java(index, |model, request| model.java_gives_up(&JAVA, request.holder, less))?;
-        self.rest_java(index, Stage::Idle, 0..10_000);
+        let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE_MS);
+        let wait = i64::try_from(wait).unwrap();
+        self.run_java(index, |model, request| model.java_gives_up(&JAVA, request.holder, wait))?;
+        self.suspend_java(index, Stage::Idle, 0..10_000);
         Ok(())
     }
 
     fn unlock_java(&mut self, index: usize) -> Check {
         let latch = format!("redisson_unlock_latch:{{job}}:{}", self.java[index].holder);
-        self.run_java(index, |model, request| model.java_unlock(&JAVA, request, &latch, 17_500))?;
-        self.rest_java(index, Stage::Idle, 0..10_000);
+        self.run_java(index, |model, request| {
+            model.java_unlock(&JAVA, request, &latch, UNLOCK_LATCH_MS)
+        })?;
+        self.suspend_java(index, Stage::Idle, 0..10_000);
         Ok(())
     }
 
@@ -134,15 +139,15 @@ impl Fair {
     fn run_java<T>(
         &mut self,
         index: usize,
-        script: impl FnOnce(&mut ScriptModel, JavaPoll<'_>) -> T,
+        call: impl FnOnce(&mut ScriptModel, JavaPoll<'_>) -> T,
     ) -> Result<T, String> {
-        let before = self.look();
+        let before = self.take_snapshot();
         let Java { holder, ahead, wait, .. } = self.java[index].clone();
-        let allowance = i64::try_from(wait.unwrap_or(ALLOWANCE)).unwrap();
+        let allowance = i64::try_from(wait.unwrap_or(ALLOWANCE_MS)).unwrap();
         let (server, now) = (self.env.now, i64::try_from(self.env.now).unwrap() + ahead);
-        let request = JavaPoll { holder: &holder, lease: LEASE, allowance, now, server };
-        let answer = script(&mut self.env.model, request);
-        self.check_script(&By::Java { holder: &holder }, &before)?;
-        Ok(answer)
+        let request = JavaPoll { holder: &holder, lease: LEASE_MS, allowance, now, server };
+        let result = call(&mut self.env.model, request);
+        self.check_script(&Script::Java { holder: &holder }, &before)?;
+        Ok(result)
     }
 }

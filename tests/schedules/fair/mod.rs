@@ -15,7 +15,7 @@ use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use super::runner::{
     Check, Env, Leases, Request, Scenario, assert_all_hold, assert_violated, execute,
 };
-use checker::{By, Checker, Snapshot};
+use checker::{Checker, Script, Snapshot};
 use client::Client;
 use java::Java;
 use settings::{Settings, plan};
@@ -25,10 +25,12 @@ use test_support::script_model::java_fair::JavaFair;
 use test_support::script_model::subscribers::{Message, Subscribers};
 
 const SCHEDULES: u64 = 250;
+/// The number of clients of this library.
+const CLIENTS: usize = 3;
 /// The probability that a message is lost, in per cent.
-const LOST_MESSAGES: u32 = 10;
+const MESSAGE_LOSS_PERCENT: u32 = 10;
 /// The length of a schedule, in milliseconds.
-const LENGTH: u64 = 120_000;
+const LENGTH_MS: u64 = 120_000;
 
 const JAVA: JavaFair<'static> = JavaFair {
     name: "job",
@@ -53,7 +55,7 @@ struct Fair {
     /// The numbers of the newest owner of this library and the newest holder of Redisson.
     last_owner: u32,
     last_holder: u32,
-    /// Redis' state before the execution of the current request, and the text in its owner's latch.
+    /// Redis' state before it executed the current request, and the text in the owner's latch.
     before: (Snapshot, Option<String>),
     checker: Checker,
     /// The leases on which clients rely, by their fields.
@@ -64,19 +66,19 @@ impl Scenario for Fair {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH: u64 = LENGTH;
+    const LENGTH_MS: u64 = LENGTH_MS;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
         env.model.without_fair = settings.without;
-        env.set_timer(Timer::Silence, LENGTH);
-        let clients = (0..3).map(Timer::Client);
+        env.set_timer(Timer::Silence, LENGTH_MS);
+        let clients = (0..CLIENTS).map(Timer::Client);
         for timer in clients.chain((0..settings.java).map(Timer::Java)) {
-            let begins = env.rng.u64(0..5_000);
-            env.set_timer(timer, begins);
+            let delay = env.rng.u64(0..5_000);
+            env.set_timer(timer, delay);
         }
         Self {
             env,
-            clients: vec![Client::new(); 3],
+            clients: vec![Client::new(); CLIENTS],
             java: vec![Java::default(); settings.java],
             last_owner: 0,
             last_holder: 0,
@@ -92,12 +94,12 @@ impl Scenario for Fair {
     }
 
     fn on_arrival(&mut self, request: &Request) {
-        self.before = (self.look(), self.env.model.text(&request.call.keys()[0]));
+        self.before = (self.take_snapshot(), self.env.model.text(&request.call.keys()[0]));
     }
 
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let (before, latch) = std::mem::take(&mut self.before);
-        self.check_script(&By::ours(&request.call, latch.as_deref(), reply), &before)
+        self.check_script(&Script::of_call(&request.call, latch.as_deref(), reply), &before)
     }
 
     fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
@@ -124,49 +126,50 @@ impl Scenario for Fair {
     }
 
     /// Checks that after all clients have become silent, a new owner acquires the lock within
-    /// [`Snapshot::silence_ms`], and that its release leaves nothing of it behind.
+    /// [`Snapshot::max_blocked_ms`], and that its release leaves nothing of it behind.
     fn finish(&mut self) -> Check {
         self.clients.clear();
         self.java.clear();
         let (owner, begun) = (self.last_owner + 1, self.env.now);
-        let (at_most, calls) = (self.look().silence_ms(), target(FairSettings::default()));
+        let (max_blocked_ms, calls) =
+            (self.take_snapshot().max_blocked_ms(), target(FairSettings::default()));
         let run = |fair: &mut Self, call: ScriptCall| {
             let request = Request { client: 0, number: 0, sent_at: fair.env.now, call };
-            execute(fair, &request).map_err(|wrong| format!("{wrong} in the silence"))
+            execute(fair, &request)
+                .map_err(|error| format!("{error}, after all clients became silent"))
         };
         for number in 1.. {
             let reply = run(self, calls.acquire(&new_try(owner, number, 10_000)))?;
             if reply.value.parse::<u64>().is_ok() {
                 break;
             }
-            if self.env.now > begun + at_most {
-                return Err(format!("no way in after {at_most} ms"));
+            if self.env.now > begun + max_blocked_ms {
+                return Err(format!("a new owner did not acquire the lock in {max_blocked_ms} ms"));
             }
-            self.env.now += reply.value.split(',').nth(1).unwrap().parse::<u64>().unwrap();
+            self.env.now += Refusal::parse(&reply.value).poll_after_ms;
         }
         let owner = numbered_owner(owner);
-        run(self, calls.abandon(request(999), UNBOUND, owner, None))?;
-        let left = self.look();
-        let is_clean = left.holders.is_empty() && !left.names(&field(&owner));
-        if is_clean { Ok(()) } else { Err(format!("left behind: {left:?}")) }
+        run(self, calls.abandon(request(ABANDON_REQUEST), UNBOUND, owner, None))?;
+        let left = self.take_snapshot();
+        let is_clean = left.holders.is_empty() && !left.contains(&field(&owner));
+        if is_clean { Ok(()) } else { Err(format!("after the release Redis stores {left:?}")) }
     }
 }
 
 impl Fair {
     /// Checks the effect of a script, and delivers its messages.
-    fn check_script(&mut self, by: &By<'_>, before: &Snapshot) -> Check {
-        let after = self.look();
+    fn check_script(&mut self, script: &Script<'_>, before: &Snapshot) -> Check {
+        let after = self.take_snapshot();
         let published = std::mem::take(&mut self.env.model.published);
         let (now, coverage) = (self.env.now, &mut self.env.coverage);
-        self.checker.on_script(by, before, &after, &published, now, coverage)?;
+        self.checker.on_script(script, before, &after, &published, now, coverage)?;
         self.deliver(&published);
         Ok(())
     }
 
-    /// Returns Redis' state now. The model first removes expired keys, and learns which channels
-    /// have a subscriber: the scripts count them to see which Redisson waiters would receive a
-    /// message.
-    fn look(&mut self) -> Snapshot {
+    /// Removes expired keys, tells the model which channels have a subscriber, and returns Redis'
+    /// state. The scripts count subscribers to see which Redisson waiters would receive a message.
+    fn take_snapshot(&mut self) -> Snapshot {
         let ours = self.clients.iter().filter(|client| client.is_subscribed());
         let java = self.java.iter().filter(|java| java.is_subscribed());
         let ours = ours.map(|client| client.channel.clone());
@@ -183,12 +186,31 @@ impl Fair {
             let java = self.java.iter().enumerate().filter(|(_, one)| one.waits_on(channel));
             let timers = ours.map(|(index, _)| Timer::Client(index));
             for timer in Vec::from_iter(timers.chain(java.map(|(index, _)| Timer::Java(index)))) {
-                if !self.env.chance(LOST_MESSAGES) {
+                if !self.env.chance(MESSAGE_LOSS_PERCENT) {
                     let delay = self.env.rng.u64(1..50);
                     self.env.set_timer(timer, delay);
                 }
             }
         }
+    }
+}
+
+/// The number in the id of every request that abandons an owner; [`new_try`] never uses it.
+const ABANDON_REQUEST: u64 = 999;
+
+/// The value of a refusal: `<place>,<ms until the next poll>,<1 if the place was restored>`.
+struct Refusal {
+    poll_after_ms: u64,
+    /// Whether a Redisson client had evicted this waiter.
+    was_evicted: bool,
+}
+
+impl Refusal {
+    fn parse(value: &str) -> Self {
+        let [_, poll_after_ms, evicted] = *Vec::from_iter(value.split(',')) else {
+            panic!("not a refusal: {value}")
+        };
+        Self { poll_after_ms: poll_after_ms.parse().unwrap(), was_evicted: evicted == "1" }
     }
 }
 
@@ -226,26 +248,26 @@ fn no_waiter_is_overtaken_or_granted_twice_despite_lost_late_and_duplicated_mess
 
 /// S89.
 #[test]
-fn with_clocks_of_java_that_are_hours_off_all_but_the_order_holds() {
+fn with_java_clocks_hours_off_every_invariant_but_the_order_holds() {
     let wild_clocks = |seed| plan(seed).with(|plan| plan.settings.wild_clocks = true);
     assert_all_hold::<Fair>(SCHEDULES / 4, wild_clocks);
 }
 
 #[test]
-fn the_queue_needs_each_of_its_rules() {
-    let (overtaken, ghost) = ("is overtaken", "has ended and is there");
+fn without_any_one_of_its_rules_the_queue_breaks_an_invariant() {
+    let (overtaken, not_removed) = ("is overtaken", "has ended but is still stored");
     let rules = [
         (Rule::SendNumber, "a copy has an effect"),
         (Rule::Arrival, overtaken),
         (Rule::Room, "Java evicts"),
-        (Rule::Grace, "no way in"),
+        (Rule::Grace, "did not acquire the lock"),
         (Rule::Notify, "gets no message"),
-        (Rule::Tombstone, ghost),
+        (Rule::Tombstone, not_removed),
         (Rule::GrantLatch, overtaken),
-        (Rule::HandOverHold, ghost),
+        (Rule::HandOverHold, not_removed),
         (Rule::HandOverPlace, overtaken),
-        (Rule::HandOverTombstone, ghost),
-        (Rule::AbandonPrevious, ghost),
+        (Rule::HandOverTombstone, not_removed),
+        (Rule::AbandonPrevious, not_removed),
     ];
     for (rule, expected) in rules {
         let without = |seed| plan(seed).with(|plan| plan.settings.without = Some(rule));
@@ -254,8 +276,8 @@ fn the_queue_needs_each_of_its_rules() {
 }
 
 #[test]
-fn a_client_that_forgets_an_owner_with_an_unknown_takeover_leaves_its_place() {
+fn a_client_that_forgets_an_owner_with_an_unknown_takeover_leaves_it_in_the_queue() {
     let forgets = |seed| plan(seed).with(|plan| plan.settings.forgets = true);
-    let expected = ["has ended and is there"];
+    let expected = ["has ended but is still stored"];
     assert_violated::<Fair>("remembering an owner", SCHEDULES, forgets, &expected);
 }

@@ -42,29 +42,30 @@ pub(super) struct Settings {
 
 /// Draws the faults of one schedule.
 pub(super) fn plan(seed: u64) -> Plan<Settings> {
+    // The environment draws its choices from `seed` itself.
     let mut rng = Rng::with_seed(seed ^ 0x5eed);
-    let mut upto = |most: u32| rng.u32(0..=most);
+    let mut up_to = |max: u32| rng.u32(0..=max);
     let network = Network {
-        lost: upto(25),
-        reply_lost: upto(25),
-        copied: upto(40),
-        slow: upto(20),
-        usual_ms: 50,
-        slow_ms: 4_000,
-        copy_ms: 60_000,
+        loss_percent: up_to(25),
+        reply_loss_percent: up_to(25),
+        copy_percent: up_to(40),
+        slow_percent: up_to(20),
+        max_delay_ms: 50,
+        max_slow_delay_ms: 4_000,
+        max_copy_delay_ms: 60_000,
     };
     let settings = Settings {
-        java: upto(3) as usize,
+        java: up_to(3) as usize,
         streaming: 60,
-        pauses: upto(6),
-        dies: upto(5),
-        gives_up: upto(5),
-        rolls_over: upto(25),
-        bounded: upto(60),
-        holder_dies: upto(15),
-        java_dies: upto(10),
-        java_stuck: upto(10),
-        java_async: upto(100),
+        pauses: up_to(6),
+        dies: up_to(5),
+        gives_up: up_to(5),
+        rolls_over: up_to(25),
+        bounded: up_to(60),
+        holder_dies: up_to(15),
+        java_dies: up_to(10),
+        java_stuck: up_to(10),
+        java_async: up_to(100),
         wild_clocks: false,
         forgets: false,
         without: None,
@@ -76,7 +77,9 @@ impl Settings {
     /// Draws by how many milliseconds a Redisson clock is ahead.
     pub(super) fn draw_skew(&self, rng: &mut Rng) -> i64 {
         if self.wild_clocks {
-            rng.choice([-21_600_000, -720_000, 0, 720_000]).unwrap()
+            const MINUTE: i64 = 60_000;
+            const HOUR: i64 = 60 * MINUTE;
+            rng.choice([-6 * HOUR, -12 * MINUTE, 0, 12 * MINUTE]).unwrap()
         } else {
             rng.i64(-8_000..=15_000)
         }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
 
+use super::super::ledger::is_recorded;
+use super::super::network::arg;
 use super::super::runner::{Check, Coverage, Owners, Requests};
 use super::{Kind, NAME, PERMITS, Settings};
 use test_support::script_model::ScriptModel;
@@ -13,17 +15,22 @@ use test_support::script_model::holds::raw;
 /// The sorted set of permits with ids, as Redisson names it.
 pub(super) const SET_OF_PERMITS: &str = "{job}:timeout";
 
+/// The index of the number of permits in the arguments of `semaphore_acquire`.
+const SEMAPHORE_PERMITS: usize = 8;
+/// The index of the first id in the arguments of `permits_acquire`.
+const FIRST_PERMIT_ID: usize = 9;
+
 pub(super) struct Checker {
     settings: Settings,
     /// The number of all permits, free and held.
     total: i64,
-    /// For each owner, by its latch, the members that its hold has in the set of holds in Redis.
+    /// By the latch of each owner: the members of its hold in Redis' set of holds.
     members: BTreeMap<String, Vec<String>>,
     /// The owners by their latches.
     owners: Owners,
     pub(super) requests: Requests,
     /// The number of permits of a semaphore that Redisson holds.
-    pub(super) java: i64,
+    pub(super) java_permits: i64,
     /// The permits with ids that Redisson holds, and their ends by Redis' clock.
     pub(super) java_ids: BTreeMap<String, u64>,
 }
@@ -36,7 +43,7 @@ impl Checker {
             members: BTreeMap::new(),
             owners: Owners::default(),
             requests: Requests::default(),
-            java: 0,
+            java_permits: 0,
             java_ids: BTreeMap::new(),
         }
     }
@@ -47,8 +54,8 @@ impl Checker {
     }
 
     /// Records that the owners with these latches must not be granted any more.
-    pub(super) fn end(&mut self, latches: &BTreeSet<String>) {
-        latches.iter().for_each(|latch| _ = self.owners.end(latch));
+    pub(super) fn record_end(&mut self, latches: &BTreeSet<String>) {
+        latches.iter().for_each(|latch| _ = self.owners.record_end(latch));
     }
 
     /// Records a script of this library.
@@ -62,9 +69,9 @@ impl Checker {
         match call.script().name {
             "semaphore_acquire" | "permits_acquire" => {
                 let members = if self.settings.kind == Kind::Semaphore {
-                    vec![format!("{}|{}", args[8], args[4])]
+                    vec![format!("{}|{}", args[SEMAPHORE_PERMITS], args[arg::OWNER])]
                 } else {
-                    args[9..].iter().map(|id| raw(id)).collect()
+                    args[FIRST_PERMIT_ID..].iter().map(|id| raw(id)).collect()
                 };
                 self.members.insert(latch.clone(), members);
                 if code == 1 {
@@ -76,17 +83,19 @@ impl Checker {
                     // A refused last try ends its owner by a tombstone. A request without a bound
                     // may arrive after the tombstone has expired, so there only the release counts
                     // as the owner's end.
-                    if args[6] == "1" && !args[1].is_empty() {
-                        self.owners.end(latch);
+                    if args[arg::LAST_TRY] == "1" && !args[arg::NOT_AFTER].is_empty() {
+                        self.owners.record_end(latch);
                     }
                 }
             }
-            "semaphore_release" | "permits_release" => drop(self.owners.end(latch)),
-            "semaphore_change" | "permits_change" if code >= 0 && reply.ms == 0 => {
+            "semaphore_release" | "permits_release" => drop(self.owners.record_end(latch)),
+            "semaphore_change" | "permits_change" if code >= 0 && !is_recorded(reply) => {
                 coverage.count("changes");
-                self.requests.execute(&args[0], code, &reply.value)?;
-                match args[5].as_str() {
-                    "add" | "addx" if code == 1 => self.total += args[6].parse::<i64>().unwrap(),
+                self.requests.record_execution(&args[arg::REQUEST_ID], code, &reply.value)?;
+                match args[arg::OPERATION].as_str() {
+                    "add" | "addx" if code == 1 => {
+                        self.total += args[arg::AMOUNT].parse::<i64>().unwrap()
+                    }
                     "drain" => self.total -= reply.value.parse::<i64>().unwrap(),
                     _ => {}
                 }
@@ -99,8 +108,8 @@ impl Checker {
     /// Records a grant to the owner of this latch; `value` is its token.
     fn on_granted(&mut self, latch: &str, value: &str) -> Check {
         let token = value.parse().unwrap();
-        self.owners.raise(NAME, (token, 0))?;
-        if self.settings.evicts { Ok(()) } else { self.owners.grant(latch, token) }
+        self.owners.record_token(NAME, (token, 0))?;
+        if self.settings.evicts_latches { Ok(()) } else { self.owners.record_grant(latch, token) }
     }
 
     /// Checks that no permit is lost or counted twice, that no ended owner has a hold, and that no
@@ -121,23 +130,27 @@ impl Checker {
         };
         let held: i64 = set.keys().map(weight).sum();
         let free = model.number(NAME).unwrap_or(0);
-        if free + held + self.java != self.total {
-            let Self { java, total, .. } = self;
-            return Err(format!("{free} free, {held} held and {java} of Java's are not {total}"));
+        if free + held + self.java_permits != self.total {
+            let Self { java_permits, total, .. } = self;
+            return Err(format!(
+                "{free} free, {held} held and {java_permits} of Java's do not add up to {total}"
+            ));
         }
         let members = |latch: &str| self.members.get(latch).map(Vec::as_slice).unwrap_or_default();
-        let is_there = |member: &String| set.contains_key(member);
-        if !self.settings.evicts
-            && let Some(latch) = self.owners.ended().find(|one| members(one).iter().any(is_there))
+        let is_stored = |member: &String| set.contains_key(member);
+        if !self.settings.evicts_latches
+            && let Some(latch) =
+                self.owners.ended().find(|latch| members(latch).iter().any(is_stored))
         {
-            return Err(format!("{latch} has ended and is in the set"));
+            return Err(format!("{latch} has ended but is still stored"));
         }
-        let is_lost = |one: &&str| members(one).is_empty() || !members(one).iter().all(is_there);
+        let is_lost =
+            |latch: &&str| members(latch).is_empty() || !members(latch).iter().all(is_stored);
         if let Some(latch) = valid.find(is_lost) {
-            return Err(format!("the valid hold of {latch} is not in the set"));
+            return Err(format!("the valid hold of {latch} is not stored"));
         }
-        let is_gone = |(id, ends): (&String, &u64)| now < *ends && !set.contains_key(id);
-        if self.java_ids.iter().any(is_gone) {
+        let is_taken = |(id, ends): (&String, &u64)| now < *ends && !set.contains_key(id);
+        if self.java_ids.iter().any(is_taken) {
             return Err("a permit of Java's was taken before its end".into());
         }
         // A Redisson permit is over at its end, even while it is still in the set.

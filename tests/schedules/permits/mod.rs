@@ -42,28 +42,34 @@ const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
 struct Settings {
     kind: Kind,
     /// How many of ten acquisitions are without a lease; such a hold has no end.
-    endless: u8,
-    /// The largest error of Redisson's clocks, in milliseconds; `None` without a Redisson client.
-    java: Option<i64>,
-    /// The error of Redisson's clocks that this library tolerates, in milliseconds.
-    skew: u64,
+    endless_of_ten: u8,
+    /// The largest skew of Redisson's clocks, in milliseconds; `None` without a Redisson client.
+    max_java_skew: Option<i64>,
+    /// The skew of Redisson's clocks that this library tolerates, in milliseconds.
+    tolerated_skew: u64,
     /// Whether Redis evicts owners' latches. A client may then lose its hold, and an owner may be
     /// granted again, but no permit is counted twice.
-    evicts: bool,
+    evicts_latches: bool,
 }
 
 const NETWORK: Network = Network {
-    lost: 15,
-    reply_lost: 15,
-    copied: 25,
-    slow: 30,
-    usual_ms: 100,
-    slow_ms: 4_000,
-    copy_ms: 4_000,
+    loss_percent: 15,
+    reply_loss_percent: 15,
+    copy_percent: 25,
+    slow_percent: 30,
+    max_delay_ms: 100,
+    max_slow_delay_ms: 4_000,
+    max_copy_delay_ms: 4_000,
 };
 
 fn plan(kind: Kind) -> Plan<Settings> {
-    let settings = Settings { kind, endless: 5, java: Some(300), skew: 300, evicts: false };
+    let settings = Settings {
+        kind,
+        endless_of_ten: 5,
+        max_java_skew: Some(300),
+        tolerated_skew: 300,
+        evicts_latches: false,
+    };
     Plan::new(NETWORK, settings)
 }
 
@@ -71,24 +77,25 @@ struct Semaphore {
     machines: Machines,
     settings: Settings,
     checker: Checker,
-    /// The error of Redisson's clocks, in milliseconds. It is the same for all: otherwise
+    /// The skew of Redisson's clocks, in milliseconds. It is the same for all: otherwise
     /// Redisson's clients would take permits from each other, which is not what these schedules
     /// check.
-    java_off: i64,
+    java_skew: i64,
 }
 
 impl Scenario for Semaphore {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH: u64 = 100_000;
+    const LENGTH_MS: u64 = 100_000;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
         env.model.put(NAME, Value::Text(PERMITS.to_string()), None);
-        let most = settings.java.unwrap_or(0);
-        let java_off = env.rng.i64(-most..=most);
-        let machines = Machines::new(env, CLIENTS, 30_000, 3_000);
-        Self { machines, settings, checker: Checker::new(settings), java_off }
+        let max = settings.max_java_skew.unwrap_or(0);
+        let java_skew = env.rng.i64(-max..=max);
+        let (max_work_ms, max_pause_ms) = (30_000, 3_000);
+        let machines = Machines::new(env, CLIENTS, max_work_ms, max_pause_ms);
+        Self { machines, settings, checker: Checker::new(settings), java_skew }
     }
 
     fn env(&mut self) -> &mut Env<Timer> {
@@ -111,11 +118,11 @@ impl Scenario for Semaphore {
 
     fn interfere(&mut self) -> Check {
         let env = &mut self.machines.env;
-        let evicted = self.settings.evicts && env.chance(5);
-        if let Some(latch) = env.rng.choice(self.checker.latches()).filter(|_| evicted) {
+        let evicts = self.settings.evicts_latches && env.chance(5);
+        if let Some(latch) = env.rng.choice(self.checker.latches()).filter(|_| evicts) {
             env.model.delete(latch);
         }
-        if self.settings.java.is_some() && env.chance(25) {
+        if self.settings.max_java_skew.is_some() && env.chance(25) {
             self.run_java();
         }
         Ok(())
@@ -124,7 +131,7 @@ impl Scenario for Semaphore {
     fn check(&mut self) -> Check {
         let env = &mut self.machines.env;
         env.model.expire(env.now);
-        let valid = self.machines.valid().map(|(_, hold)| hold.latch.as_str());
+        let valid = self.machines.valid_holds().map(|(_, hold)| hold.latch.as_str());
         self.checker.check(&self.machines.env.model, valid, self.machines.env.now)
     }
 }
@@ -133,7 +140,7 @@ impl Settings {
     fn target(&self, count: u16) -> Target {
         match self.kind {
             Kind::Semaphore => Target::Semaphore(semaphore(count.into())),
-            Kind::Permits => Target::Permits(permits(count, self.skew)),
+            Kind::Permits => Target::Permits(permits(count, self.tolerated_skew)),
         }
     }
 }
@@ -143,8 +150,10 @@ impl Semaphore {
         match progress {
             None => {}
             Some(Progress::Idle(client)) => self.begin(client),
-            Some(Progress::Ended(latches)) => self.checker.end(&latches),
-            Some(Progress::Once(ids, outcome)) => self.checker.requests.close(ids, outcome)?,
+            Some(Progress::Ended(latches)) => self.checker.record_end(&latches),
+            Some(Progress::Once(ids, outcome)) => {
+                self.checker.requests.record_outcome(ids, outcome)?
+            }
         }
         Ok(())
     }
@@ -156,7 +165,7 @@ impl Semaphore {
             return self.machines.call_once(client, call);
         }
         let target = self.settings.target(rng.u16(1..4));
-        let endless = rng.u8(0..10) < self.settings.endless;
+        let endless = rng.u8(0..10) < self.settings.endless_of_ten;
         let lease = if endless { LeaseTime::ENDLESS } else { lease(rng.u64(2_000..20_000)) };
         self.machines.acquire(client, target, lease);
     }
@@ -164,26 +173,26 @@ impl Semaphore {
     /// Lets Redisson acquire or release one permit.
     fn run_java(&mut self) {
         let (env, checker) = (&mut self.machines.env, &mut self.checker);
-        let takes = env.rng.bool() && env.is_open();
+        let acquires = env.rng.bool() && env.is_open();
         if self.settings.kind == Kind::Semaphore {
-            if takes && env.model.java_takes(NAME, 1) {
-                checker.java += 1;
+            if acquires && env.model.java_takes(NAME, 1) {
+                checker.java_permits += 1;
                 env.coverage.count("permits of Java's");
-            } else if !takes && checker.java > 0 {
+            } else if !acquires && checker.java_permits > 0 {
                 env.model.java_gives(NAME, 1);
-                checker.java -= 1;
+                checker.java_permits -= 1;
             }
             return;
         }
-        let now = i64::try_from(env.now).unwrap() + self.java_off;
+        let now = i64::try_from(env.now).unwrap() + self.java_skew;
         let at = JavaPermits { name: NAME, held: SET_OF_PERMITS, now, server: env.now };
-        if takes {
+        if acquires {
             let id = raw(&format!("f{:031x}", env.rng.u64(..)));
             let ends = now + env.rng.i64(1_000..20_000);
             if env.model.java_permits(at, ends, std::slice::from_ref(&id)).is_ok() {
                 env.coverage.count("permits of Java's");
                 // The end counts by the clock of the machine that acquired the permit.
-                let ends = (ends - self.java_off).cast_unsigned();
+                let ends = (ends - self.java_skew).cast_unsigned();
                 checker.java_ids.insert(id, ends);
             }
         } else if let Some((id, _)) = checker.java_ids.pop_first() {
@@ -218,7 +227,8 @@ fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
 
 fn assert_counted_once(seeds: u64, plan: &Plan<Settings>) {
     let coverage = assert_all_hold::<Semaphore>(seeds, |_| plan.clone());
-    let all = ["grants", "losses", "changes", "calls not done", "refusals", "permits of Java's"];
+    let all =
+        ["grants", "losses", "changes", "calls not executed", "refusals", "permits of Java's"];
     coverage.assert_above(0, &all);
 }
 
@@ -235,11 +245,17 @@ fn permits_with_ids_are_counted_once() {
 }
 
 #[test]
-fn permits_are_counted_once_by_a_network_that_keeps_requests_for_minutes() {
-    let (slow_ms, copy_ms) = (200_000, 200_000);
-    let rates = Network { lost: 10, reply_lost: 10, copied: 30, slow: 15, ..NETWORK };
+fn permits_are_counted_once_although_the_network_delays_requests_by_minutes() {
+    let network = Network {
+        loss_percent: 10,
+        reply_loss_percent: 10,
+        copy_percent: 30,
+        slow_percent: 15,
+        max_slow_delay_ms: 200_000,
+        max_copy_delay_ms: 200_000,
+        ..NETWORK
+    };
     for kind in KINDS {
-        let network = Network { slow_ms, copy_ms, ..rates };
         assert_counted_once(200, &Plan { network, ..plan(kind) });
     }
 }
@@ -248,7 +264,7 @@ fn permits_are_counted_once_by_a_network_that_keeps_requests_for_minutes() {
 #[test]
 fn permits_are_counted_once_although_latches_are_evicted() {
     for kind in KINDS {
-        let evicts = |_| plan(kind).with(|plan| plan.settings.evicts = true);
-        assert_all_hold::<Semaphore>(200, evicts).assert_above(500, &["grants"]);
+        let evicts_latches = |_| plan(kind).with(|plan| plan.settings.evicts_latches = true);
+        assert_all_hold::<Semaphore>(200, evicts_latches).assert_above(500, &["grants"]);
     }
 }

@@ -6,19 +6,19 @@ use super::{KINDS, Kind, NETWORK, Semaphore, Settings, plan};
 use test_support::script_model::Latches;
 use test_support::script_model::holds::rules;
 
-const MISCOUNTED: &str = "are not";
-const GHOST: &str = "has ended and is in the set";
-const AFTER_ITS_END: &str = "granted after its end";
-const TWICE: &str = "granted twice";
-const TAKEN: &str = "is not in the set";
+const MISCOUNTED: &str = "do not add up to";
+const STORED_AFTER_END: &str = "has ended but is still stored";
+const GRANTED_AFTER_END: &str = "granted after its end";
+const GRANTED_TWICE: &str = "granted twice";
+const LOST: &str = "is not stored";
 
 /// Checks that a schedule with this plan breaks an invariant.
 fn assert_needed(seeds: u64, plan: &Plan<Settings>, expected: &[&str]) {
-    let what = format!("{:?}, {:?}", plan.without, plan.settings);
-    assert_violated::<Semaphore>(&what, seeds, |_| plan.clone(), expected);
+    let missing = format!("{:?}, {:?}", plan.without, plan.settings);
+    assert_violated::<Semaphore>(&missing, seeds, |_| plan.clone(), expected);
 }
 
-/// Checks that both kinds of semaphore need the rule.
+/// Checks that a schedule of each kind of semaphore breaks an invariant with the changed plan.
 fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected: &[&str]) {
     for kind in KINDS {
         assert_needed(400, &change(plan(kind)), expected);
@@ -27,39 +27,39 @@ fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected:
 
 /// Gives all holds a lease, so that they can expire.
 fn with_leases(plan: Plan<Settings>) -> Plan<Settings> {
-    plan.with(|plan| plan.settings.endless = 0)
+    plan.with(|plan| plan.settings.endless_of_ten = 0)
 }
 
 #[test]
 fn without_latches_an_owner_is_granted_after_its_end() {
     let change = |plan| Plan { latches: Latches::Off, ..plan };
-    assert_both_need(change, &[AFTER_ITS_END, GHOST, TWICE]);
+    assert_both_need(change, &[GRANTED_AFTER_END, STORED_AFTER_END, GRANTED_TWICE]);
 }
 
 #[test]
 fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
-    assert_both_need(|plan| plan.without(rules::LAST_TRY), &[AFTER_ITS_END, GHOST]);
+    assert_both_need(|plan| plan.without(rules::LAST_TRY), &[GRANTED_AFTER_END, STORED_AFTER_END]);
 }
 
 #[test]
 fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for kind in KINDS {
         let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
-            plan.network = Network { lost: 40, reply_lost: 40, ..NETWORK };
-            plan.settings.java = None;
+            plan.network = Network { loss_percent: 40, reply_loss_percent: 40, ..NETWORK };
+            plan.settings.max_java_skew = None;
         });
-        assert_needed(2_000, &plan, &[TAKEN]);
+        assert_needed(2_000, &plan, &[LOST]);
     }
 }
 
 #[test]
-fn a_renewal_of_what_is_not_there_makes_permits() {
+fn a_renewal_of_a_hold_that_is_gone_adds_permits() {
     let change = |plan| with_leases(plan).without(rules::ALL_ARE_THERE);
-    assert_both_need(change, &[MISCOUNTED, GHOST]);
+    assert_both_need(change, &[MISCOUNTED, STORED_AFTER_END]);
 }
 
 #[test]
-fn giving_back_what_is_not_held_makes_permits() {
+fn a_release_of_a_hold_that_is_gone_adds_permits() {
     assert_both_need(|plan| plan.without(rules::SET), &[MISCOUNTED]);
 }
 
@@ -71,27 +71,34 @@ fn without_eviction_an_expired_permit_is_lost() {
 #[test]
 fn a_hold_without_a_latch_is_counted_twice() {
     let change = |plan: Plan<Settings>| {
-        plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts = true)
+        plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts_latches = true)
     };
     assert_both_need(change, &[MISCOUNTED]);
 }
 
 #[test]
-fn without_a_bound_a_hold_without_an_end_comes_back_after_ten_minutes() {
-    let (slow_ms, copy_ms) = (2_000_000, 2_000_000);
-    let rates = Network { lost: 30, reply_lost: 30, copied: 60, slow: 40, ..NETWORK };
+fn without_a_bound_an_endless_hold_is_granted_again_after_ten_minutes() {
+    let network = Network {
+        loss_percent: 30,
+        reply_loss_percent: 30,
+        copy_percent: 60,
+        slow_percent: 40,
+        max_slow_delay_ms: 2_000_000,
+        max_copy_delay_ms: 2_000_000,
+        ..NETWORK
+    };
     let change = |plan: Plan<Settings>| {
         plan.without(rules::BOUND).with(|plan| {
-            plan.settings.endless = 10;
-            plan.network = Network { slow_ms, copy_ms, ..rates };
+            plan.settings.endless_of_ten = 10;
+            plan.network = network;
         })
     };
-    assert_both_need(change, &[AFTER_ITS_END, GHOST]);
+    assert_both_need(change, &[GRANTED_AFTER_END, STORED_AFTER_END]);
 }
 
 /// S93.
 #[test]
-fn without_an_allowance_a_held_permit_of_java_s_is_granted() {
-    let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.skew = 0);
-    assert_needed(400, &plan, &[TAKEN, "a permit of Java's was taken"]);
+fn without_a_tolerance_for_clock_skew_a_held_permit_of_java_s_is_granted() {
+    let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.tolerated_skew = 0);
+    assert_needed(400, &plan, &[LOST, "a permit of Java's was taken"]);
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
+use super::super::network::arg;
 use super::super::runner::{Check, Request};
 use super::client::Client;
-use super::{JOB, ReadWrite};
+use super::{NAME, ReadWrite};
 use test_support::script_model::read_write::rules;
 
 impl ReadWrite {
@@ -24,13 +25,15 @@ impl ReadWrite {
             ("read_acquire", Code::AlreadyYours) | ("read_renew", Code::Done) => {
                 self.check_token(&field, reply)?;
             }
-            ("read_acquire" | "write_acquire", Code::No) if request.call.args()[6] == "1" => {
-                self.owners.end(&field);
+            ("read_acquire" | "write_acquire", Code::No)
+                if request.call.args()[arg::LAST_TRY] == "1" =>
+            {
+                self.owners.record_end(&field);
             }
-            ("write_release", Code::Done) if self.owners.end(&field) => {
+            ("write_release", Code::Done) if self.owners.record_end(&field) => {
                 self.check_write_end(index, reply)?;
             }
-            ("read_release" | "write_release", _) => _ = self.owners.end(&field),
+            ("read_release" | "write_release", _) => _ = self.owners.record_end(&field),
             _ => {}
         }
         if self.owners.has_ended(&field) && self.has_timeout_key(&field) {
@@ -40,24 +43,24 @@ impl ReadWrite {
     }
 
     /// Checks the token of a grant: a write's is new; a read's is above every write's, and is not
-    /// below that of another reader; a read inside has its write's.
+    /// below that of another reader; a nested read has its write's.
     fn check_grant(&mut self, index: usize, reply: &Reply) -> Check {
         let client = &self.clients[index];
         let token: u64 = reply.value.parse().unwrap();
-        self.owners.grant(&client.field, token)?;
-        let writer = client.parent.filter(|_| self.env.model.field(JOB, "mode") == Some("write"));
-        let (is_right, what) = match writer {
-            // In mode `write` only a read inside is granted, with the token of the write. The write
+        self.owners.record_grant(&client.field, token)?;
+        let writer = client.parent.filter(|_| self.env.model.field(NAME, "mode") == Some("write"));
+        let (is_right, kind) = match writer {
+            // In mode `write` only a nested read is granted, with the token of the write. The write
             // is its parent's, since otherwise the script refuses.
             Some(parent) => {
-                (self.owners.token(&self.clients[parent].field) == Some(token), "reads inside")
+                (self.owners.token(&self.clients[parent].field) == Some(token), "nested reads")
             }
-            None if client.writes => (token > self.last_token, "writes"),
+            None if client.is_writer => (token > self.last_token, "writes"),
             None => (token > self.last_write && token >= self.last_token, "reads"),
         };
-        self.env.coverage.count(what);
+        self.env.coverage.count(kind);
         self.last_token = self.last_token.max(token);
-        if what == "writes" {
+        if kind == "writes" {
             self.last_write = token;
         }
         if is_right { Ok(()) } else { Err(format!("{} gets the token {token}", client.field)) }
@@ -67,7 +70,7 @@ impl ReadWrite {
     /// around it, the reader has a newer one than the write.
     fn check_token(&self, field: &str, reply: &Reply) -> Check {
         let token: u64 = reply.value.parse().unwrap();
-        match self.outlived.get(field) {
+        match self.downgraded.get(field) {
             Some(write) if token <= *write => {
                 Err(format!("{field} has the token of a write that has ended"))
             }
@@ -75,21 +78,21 @@ impl ReadWrite {
         }
     }
 
-    /// Records the reads inside that outlive this write, and checks that the epoch minted for them
+    /// Records the nested reads that outlive this write, and checks that the epoch minted for them
     /// is a new token; 0 if none was minted.
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
-        // Both the read inside that the release names and those that it does not.
+        // The release names at most one of its nested reads; all of them outlive the write.
         for (place, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
-                && self.env.model.fields(JOB, self.env.now).any(|left| left == read.field)
+                && self.env.model.fields(NAME, self.env.now).any(|left| left == read.field)
             {
-                if write.inner == Some(place) {
+                if write.nested == Some(place) {
                     self.env.coverage.count("downgrades");
                 }
                 let token = self.owners.token(&write.field).unwrap();
-                self.outlived.insert(read.field.clone(), token);
+                self.downgraded.insert(read.field.clone(), token);
             }
         }
         if epoch != 0 && epoch <= self.last_token {
@@ -101,23 +104,23 @@ impl ReadWrite {
 
     /// Checks the invariants that hold after every event.
     pub(super) fn check_holds(&self) -> Check {
-        let fields: BTreeSet<&str> = self.env.model.fields(JOB, self.env.now).collect();
+        let fields: BTreeSet<&str> = self.env.model.fields(NAME, self.env.now).collect();
         let want = self.env.model.text("el:{job}:want");
-        let is_left =
+        let has_record =
             |field: &&String| fields.contains(field.as_str()) || want.as_ref() == Some(*field);
-        if let Some(field) = self.owners.ended().find(is_left) {
-            return Err(format!("{field} has ended and has a record"));
+        if let Some(field) = self.owners.ended().find(has_record) {
+            return Err(format!("{field} has ended but is still stored"));
         }
-        // A read hold of ours exists only with its timeout key (R1), unless the scripts leave it
-        // out.
-        let is_there = |field: &String| {
-            let is_timed = !self.is_read_of_ours(field)
+        // A read hold of this library exists only with its timeout key (R1), unless the scripts
+        // leave that key out.
+        let is_stored = |field: &String| {
+            let is_timed = !self.is_our_read(field)
                 || self.env.model.without == Some(rules::TIMEOUT_KEYS)
                 || self.has_timeout_key(field);
             is_timed && fields.contains(field.as_str())
         };
-        if let Some(field) = self.leases.valid(self.env.now).find(|field| !is_there(field)) {
-            return Err(format!("{field} relies on what is not there"));
+        if let Some(field) = self.leases.valid(self.env.now).find(|field| !is_stored(field)) {
+            return Err(format!("{field} relies on a hold that is not stored"));
         }
         let all = self.leases.valid(self.env.now);
         let (writers, readers): (Vec<&String>, Vec<&String>) =
@@ -125,25 +128,25 @@ impl ReadWrite {
         if let [one, other, ..] = writers[..] {
             return Err(format!("{one} and {other} both write"));
         }
-        let is_inside = |reader: &str, writer: &str| self.writer_around(reader) == writer;
+        let is_nested = |reader: &str, writer: &str| self.allowed_writer(reader) == writer;
         for writer in writers {
-            if let Some(reader) = readers.iter().find(|reader| !is_inside(reader, writer)) {
+            if let Some(reader) = readers.iter().find(|reader| !is_nested(reader, writer)) {
                 return Err(format!("{reader} reads while {writer} writes"));
             }
         }
-        let side_by_side = readers.iter().filter_map(|field| {
+        let unnested_tokens = readers.iter().filter_map(|field| {
             let client = self.clients.iter().find(|client| client.field == **field)?;
             client.token().filter(|_| client.parent.is_none())
         });
-        match side_by_side.collect::<BTreeSet<u64>>() {
+        match unnested_tokens.collect::<BTreeSet<u64>>() {
             tokens if tokens.len() > 1 => Err(format!("readers have the tokens {tokens:?}")),
             _ => Ok(()),
         }
     }
 
-    /// Returns the field of the write hold beside which this reader may read: its parent's, or for
-    /// a Java thread its own. Empty for a reader without a parent.
-    fn writer_around(&self, reader: &str) -> String {
+    /// Returns the field of the writer beside which this reader may read: its parent, or for a Java
+    /// thread itself. Empty for a reader without a parent.
+    fn allowed_writer(&self, reader: &str) -> String {
         match self.clients.iter().find(|client| client.field == reader) {
             Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),
             Some(_) => String::new(),
@@ -152,13 +155,14 @@ impl ReadWrite {
     }
 
     /// Whether the field is that of a reader of this library.
-    fn is_read_of_ours(&self, field: &str) -> bool {
-        self.clients.iter().any(|client| client.field == field && !client.writes)
+    fn is_our_read(&self, field: &str) -> bool {
+        self.clients.iter().any(|client| client.field == field && !client.is_writer)
     }
 
     /// Whether the field has a timeout key, which marks a reader as alive.
     fn has_timeout_key(&self, field: &str) -> bool {
         let key = format!("{{job}}:{field}:rwlock_timeout:1");
-        self.env.model.pttl(&key, self.env.now) != -2
+        const NO_KEY: i64 = -2;
+        self.env.model.pttl(&key, self.env.now) != NO_KEY
     }
 }

@@ -10,17 +10,19 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use edgelatch_proto::timing::WantTime;
 
 use super::super::runner::{Check, Request};
-use super::{COPY_MS, PEER_LEASE, ReadWrite, Timer, read_calls, write_calls};
+use super::{COPY_MS, PEER_LEASE_MS, ReadWrite, Timer, read_calls, write_calls};
 use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 
 /// The timeout of one attempt, in milliseconds.
-const ATTEMPT: u64 = 300;
-/// How often one call is sent at most.
-const ATTEMPTS: u32 = 4;
-/// How long after the end of its wait an acquisition may still be executed, in milliseconds.
-const HORIZON: u64 = 5_000;
+const ATTEMPT_MS: u64 = 300;
+/// The largest number of attempts of one call.
+const MAX_ATTEMPTS: u32 = 4;
+/// How long after the end of its wait Redis may still execute an acquisition, in milliseconds.
+const MAX_LATENESS_MS: u64 = 5_000;
+/// A hold with less than this time left is released at once, in milliseconds.
+const MIN_HOLD_MS: u64 = 50;
 /// The allowance for the clocks' drift, in milliseconds.
-const DRIFT: u64 = 2;
+const DRIFT_MS: u64 = 2;
 
 /// One client, which acquires once.
 #[derive(Clone, Debug)]
@@ -28,24 +30,25 @@ pub(super) struct Client {
     owner: OwnerId,
     /// Its field in the lock's hash.
     pub(super) field: String,
-    pub(super) writes: bool,
-    /// For a read inside, the client with the write hold around it.
+    pub(super) is_writer: bool,
+    /// For a nested read, the client with the write hold.
     pub(super) parent: Option<usize>,
-    /// For a writer, the read inside that its release names, which then receives the new epoch. A
-    /// read inside that no release names takes the epoch with its next call.
-    pub(super) inner: Option<usize>,
+    /// For a writer, the nested read that its release names, which then receives the new epoch. A
+    /// nested read that no release names takes the epoch with its next call.
+    pub(super) nested: Option<usize>,
     stage: Stage,
+    /// In milliseconds.
     lease: u64,
     renews: bool,
     /// Whether a waiting writer keeps new readers out.
-    wants: bool,
+    prefers_writers: bool,
     bound: Bound,
     wait_until: u64,
     /// The newest call.
     call: Option<ScriptCall>,
     /// Whether it is the last try.
     is_last: bool,
-    /// How often it was sent.
+    /// The number of its attempts so far.
     attempts: u32,
 }
 
@@ -74,27 +77,27 @@ impl Client {
 }
 
 impl ReadWrite {
-    /// Starts a new client: a read inside the `parent`'s write, or without a parent a reader or
+    /// Starts a new client: a nested read in the `parent`'s write, or without a parent a reader or
     /// writer.
     pub(super) fn begin(&mut self, parent: Option<usize>) {
         let index = self.clients.len();
         let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
-        let writes = parent.is_none() && self.env.rng.u8(0..3) > 0;
+        let is_writer = parent.is_none() && self.env.rng.u8(0..3) > 0;
         let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
         let is_bounded = !self.env.chance(self.settings.unbounded);
-        let not_after = is_bounded.then(|| self.env.now + wait + HORIZON);
+        let not_after = is_bounded.then(|| self.env.now + wait + MAX_LATENESS_MS);
         // Redis remembers a request without a bound for longer than any copy is in flight.
         let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
         self.clients.push(Client {
             owner,
-            field: field(&owner) + if writes { ":write" } else { "" },
-            writes,
+            field: field(&owner) + if is_writer { ":write" } else { "" },
+            is_writer,
             parent,
-            inner: None,
+            nested: None,
             stage: Stage::Trying,
             lease: self.env.rng.u64(400..4_000),
             renews: self.env.rng.bool(),
-            wants: writes && self.env.chance(self.settings.wants),
+            prefers_writers: is_writer && self.env.chance(self.settings.prefers_writers),
             bound: Bound { not_after, keep: Duration::from_millis(keep) },
             wait_until: self.env.now + wait,
             call: None,
@@ -107,14 +110,14 @@ impl ReadWrite {
     fn calls(&self, index: usize) -> Calls {
         let client = &self.clients[index];
         let owner = |other: Option<usize>| other.map(|other| self.clients[other].owner);
-        Calls(if client.writes {
+        Calls(if client.is_writer {
             let calls = write_calls();
-            let calls = match owner(client.inner) {
-                Some(inner) => calls.with_nested_read(inner),
+            let calls = match owner(client.nested) {
+                Some(nested) => calls.with_nested_read(nested),
                 None => calls,
             };
             let want = WantTime::new(Duration::from_secs(1)).unwrap();
-            Target::Write(if client.wants { calls.prefers_writers(want) } else { calls })
+            Target::Write(if client.prefers_writers { calls.prefers_writers(want) } else { calls })
         } else {
             let calls = read_calls();
             Target::Read(match owner(client.parent) {
@@ -132,8 +135,8 @@ impl ReadWrite {
     /// Sends a new try; it is the last one if the wait is over.
     fn try_again(&mut self, index: usize) {
         let (id, client) = (self.next_request(), &self.clients[index]);
-        let (last, time) = (self.env.now >= client.wait_until, lease(client.lease));
-        let call = self.calls(index).acquire(id, client.bound, &client.owner, time, last);
+        let (last, lease) = (self.env.now >= client.wait_until, lease(client.lease));
+        let call = self.calls(index).acquire(id, client.bound, &client.owner, lease, last);
         self.clients[index].is_last = last;
         self.send_first(index, Stage::Trying, call);
     }
@@ -157,14 +160,14 @@ impl ReadWrite {
         let client = &mut self.clients[index];
         client.attempts += 1;
         self.env.send(index, client.call.clone().unwrap());
-        self.env.set_timer(Timer::Client(index), ATTEMPT);
+        self.env.set_timer(Timer::Client(index), ATTEMPT_MS);
     }
 
     pub(super) fn on_client_timer(&mut self, index: usize) {
         let now = self.env.now;
         let Client { stage, attempts, renews, .. } = self.clients[index];
         match stage {
-            Stage::Trying | Stage::Ending if attempts < ATTEMPTS => self.send(index),
+            Stage::Trying | Stage::Ending if attempts < MAX_ATTEMPTS => self.send(index),
             Stage::Trying => self.release(index),
             Stage::Ending => self.stop(index),
             Stage::Pausing => self.try_again(index),
@@ -173,13 +176,13 @@ impl ReadWrite {
                 let (id, client) = (self.next_request(), &self.clients[index]);
                 let not_after = client.bound.not_after.map(|_| now + 1_000);
                 let bound = Bound { not_after, ..client.bound };
-                let (owner, time) = (&client.owner, lease(client.lease));
-                let call = self.calls(index).renew(id, bound, owner, time, token(grant));
+                let (owner, lease) = (&client.owner, lease(client.lease));
+                let call = self.calls(index).renew(id, bound, owner, lease, token(grant));
                 let client = &mut self.clients[index];
                 client.stage = Stage::Holding { until, token: grant, is_renewing: true };
                 client.call = Some(call);
                 self.send(index);
-                self.env.set_timer(Timer::Client(index), ATTEMPT.min(until - now));
+                self.env.set_timer(Timer::Client(index), ATTEMPT_MS.min(until - now));
             }
             Stage::Holding { until, .. } => self.env.set_timer(Timer::Client(index), until - now),
             Stage::Over => {}
@@ -193,14 +196,14 @@ impl ReadWrite {
         }
     }
 
-    /// Ends the client, and lets a new one take its place unless it is a read inside.
+    /// Ends the client, and lets a new one take its place unless it is a nested read.
     fn stop(&mut self, index: usize) {
         self.drop_lease(index);
         self.clients[index].stage = Stage::Over;
         self.env.cancel_timer(Timer::Client(index));
         if self.env.is_open() && self.clients[index].parent.is_none() {
             let pause = self.env.rng.u64(1..1_000);
-            self.env.set_timer(Timer::Begin(self.settings.ours + index), pause);
+            self.env.set_timer(Timer::Begin(self.settings.clients + index), pause);
         }
     }
 
@@ -228,22 +231,22 @@ impl ReadWrite {
     }
 
     /// When the lease ends if a request that was sent at `sent_at` is confirmed. A reader trusts it
-    /// for at most `PEER_LEASE`, since a Redisson reader's renewal may end the hash then; beside a
-    /// writer of this library Redisson holds nothing.
+    /// for at most `PEER_LEASE_MS`, since a Redisson reader's renewal may end the hash then; beside
+    /// a writer of this library Redisson holds nothing.
     fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
-        let Client { lease, writes, .. } = self.clients[index];
-        let is_cut = !writes && !self.settings.trusts_all;
-        sent_at + if is_cut { lease.min(PEER_LEASE) } else { lease } - DRIFT
+        let Client { lease, is_writer, .. } = self.clients[index];
+        let is_limited = !is_writer && !self.settings.trusts_whole_lease;
+        sent_at + if is_limited { lease.min(PEER_LEASE_MS) } else { lease } - DRIFT_MS
     }
 
     fn on_try_reply(&mut self, index: usize, sent_at: u64, reply: &Reply) -> Check {
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 let until = self.lease_end(index, sent_at);
-                if until <= self.env.now + 50 {
+                if until <= self.env.now + MIN_HOLD_MS {
                     self.release(index);
                 } else {
-                    self.hold(index, until, reply.value.parse().unwrap());
+                    self.begin_hold(index, until, reply.value.parse().unwrap());
                 }
             }
             Code::No | Code::Gone if self.clients[index].is_last => self.stop(index),
@@ -254,13 +257,13 @@ impl ReadWrite {
                 self.env.set_timer(Timer::Client(index), pause);
             }
             Code::Late | Code::Lost => self.release(index),
-            other => return Err(format!("{other:?} to client {index}, which has not ended")),
+            other => return Err(format!("client {index}, which has not ended, gets {other:?}")),
         }
         Ok(())
     }
 
-    /// Begins a hold: draws its faults, and whether a writer reads inside its write.
-    fn hold(&mut self, index: usize, until: u64, token: u64) {
+    /// Begins a hold: draws its faults, and begins the nested reads of a writer.
+    fn begin_hold(&mut self, index: usize, until: u64, token: u64) {
         let client = &mut self.clients[index];
         client.stage = Stage::Holding { until, token, is_renewing: false };
         if self.env.chance(self.settings.dies) {
@@ -268,16 +271,16 @@ impl ReadWrite {
         }
         let (env, client) = (&mut self.env, &self.clients[index]);
         self.leases.extend(client.field.clone(), until);
-        let paused = if env.chance(self.settings.pauses) { env.rng.u64(100..2_500) } else { 0 };
-        let next = if client.renews { client.lease / 3 } else { u64::MAX };
-        env.set_timer(Timer::Client(index), paused.max(next.min(until - env.now)));
+        let pause = if env.chance(self.settings.pauses) { env.rng.u64(100..2_500) } else { 0 };
+        let renewal = if client.renews { client.lease / 3 } else { u64::MAX };
+        env.set_timer(Timer::Client(index), pause.max(renewal.min(until - env.now)));
         let work = env.rng.u64(50..3_000);
-        env.set_timer(Timer::Done(index), work.max(paused));
-        while self.clients[index].writes && self.env.is_open() && self.env.rng.bool() {
-            let inner = self.clients.len();
+        env.set_timer(Timer::Done(index), work.max(pause));
+        while self.clients[index].is_writer && self.env.is_open() && self.env.rng.bool() {
+            let nested = self.clients.len();
             self.begin(Some(index));
             if self.env.rng.u8(0..4) > 0 {
-                self.clients[index].inner = Some(inner);
+                self.clients[index].nested = Some(nested);
             }
         }
     }
@@ -296,11 +299,11 @@ impl ReadWrite {
                 let client = &mut self.clients[index];
                 client.stage = Stage::Holding { until, token, is_renewing: false };
                 self.leases.extend(client.field.clone(), until);
-                let next = (client.lease / 3).min(until.saturating_sub(self.env.now));
-                self.env.set_timer(Timer::Client(index), next);
+                let renewal = (client.lease / 3).min(until.saturating_sub(self.env.now));
+                self.env.set_timer(Timer::Client(index), renewal);
             }
             Code::Lost if self.env.now < until => {
-                return Err(format!("client {index} learns that it has lost what is valid"));
+                return Err(format!("client {index} loses its hold before the end of its lease"));
             }
             Code::Lost => self.release(index),
             // After a late reply the client sends another renewal when this attempt times out.

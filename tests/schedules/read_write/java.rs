@@ -1,6 +1,6 @@
 //! A Redisson holder, which uses Redis without a network, re-enters, renews or not, and may die.
 
-use super::{JOB, PEER_LEASE, ReadWrite, Timer};
+use super::{NAME, PEER_LEASE_MS, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_read_write::JavaRw;
 
@@ -18,7 +18,7 @@ pub(super) struct Java {
     renews: bool,
     /// When it renewed them last, or acquired the first.
     renewed_at: u64,
-    /// Its lease in milliseconds: shorter than `PEER_LEASE` without renewals.
+    /// Its lease in milliseconds: shorter than `PEER_LEASE_MS` without renewals.
     lease: u64,
     /// How many unlocks it has sent.
     unlocks: u64,
@@ -33,13 +33,14 @@ enum Side {
 }
 
 impl Java {
-    pub(super) fn new(place: usize) -> Self {
+    /// Creates the thread with this number.
+    pub(super) fn new(number: usize) -> Self {
         Self {
-            holder: format!("1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:{place}"),
+            holder: format!("1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:{number}"),
             entries: [Vec::new(), Vec::new()],
             renews: false,
             renewed_at: 0,
-            lease: PEER_LEASE,
+            lease: PEER_LEASE_MS,
             unlocks: 0,
             dead: 0,
         }
@@ -60,9 +61,10 @@ impl ReadWrite {
         if holds && self.env.chance(self.settings.java_dies) {
             let dead = dead + 1;
             self.drop_java_leases(index);
+            // There are fewer than ten threads, so the new one differs from all before it.
             self.java[index] = Java { dead, ..Java::new(index + 10 * dead) };
         } else {
-            if holds && renews && self.env.now >= renewed_at + PEER_LEASE / 3 {
+            if holds && renews && self.env.now >= renewed_at + PEER_LEASE_MS / 3 {
                 self.renew_java(index);
             }
             self.act_as_java(index);
@@ -77,7 +79,7 @@ impl ReadWrite {
         match (reads, writes, draw) {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
-            // The thread re-enters. It reads inside its write at most once: with two read entries,
+            // The thread re-enters. It reads within its write at most once: with two read entries,
             // the unlock of one would shorten the write, a flaw of Redisson.
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
@@ -91,10 +93,10 @@ impl ReadWrite {
     fn enter_java(&mut self, index: usize, side: Side) {
         if !self.java[index].holds() {
             // A thread renews all of its holds, or none.
-            let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..PEER_LEASE));
+            let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..PEER_LEASE_MS));
             let (java, renewed_at) = (&mut self.java[index], self.env.now);
             (java.renews, java.renewed_at) = (renews, renewed_at);
-            java.lease = if renews { PEER_LEASE } else { short };
+            java.lease = if renews { PEER_LEASE_MS } else { short };
         }
         let (lease, now) = (self.java[index].lease, self.env.now);
         let holds = self.run_java(index, |model, run| match side {
@@ -103,10 +105,10 @@ impl ReadWrite {
         });
         if holds {
             self.java[index].entries[side as usize].push(now + lease);
-            let read = side == Side::Read;
-            self.env.coverage.count(if read { "reads of Java's" } else { "writes of Java's" });
+            let is_read = side == Side::Read;
+            self.env.coverage.count(if is_read { "reads of Java's" } else { "writes of Java's" });
         }
-        self.note_java_leases(index);
+        self.record_java_leases(index);
     }
 
     /// Unlocks one entry. If Redis does not hold the side any more, the thread relies on no entry
@@ -119,14 +121,14 @@ impl ReadWrite {
         let latch = (latch.as_str(), UNLOCK_LATCH_MS);
         let held = self.run_java(index, |model, run| match side {
             Side::Read => model.java_read_unlock(run, latch, now),
-            Side::Write => model.java_write_unlock(run, PEER_LEASE, latch, now),
+            Side::Write => model.java_write_unlock(run, PEER_LEASE_MS, latch, now),
         });
         let entries = &mut self.java[index].entries[side as usize];
         entries.pop();
         if held.is_none() {
             entries.clear();
         }
-        self.note_java_leases(index);
+        self.record_java_leases(index);
     }
 
     /// Renews both sides. A side that Redis does not hold any more is neither renewed nor relied
@@ -139,14 +141,14 @@ impl ReadWrite {
                 continue;
             }
             let held = self.run_java(index, |model, run| match side {
-                Side::Read => model.java_read_renew(run, PEER_LEASE, now),
-                Side::Write => model.java_write_renew(run, PEER_LEASE, now),
+                Side::Read => model.java_read_renew(run, PEER_LEASE_MS, now),
+                Side::Write => model.java_write_renew(run, PEER_LEASE_MS, now),
             });
             let entries = &mut self.java[index].entries[side as usize];
             entries.retain(|_| held);
-            entries.iter_mut().for_each(|until| *until = now + PEER_LEASE);
+            entries.iter_mut().for_each(|until| *until = now + PEER_LEASE_MS);
         }
-        self.note_java_leases(index);
+        self.record_java_leases(index);
     }
 
     fn run_java<T>(
@@ -155,7 +157,7 @@ impl ReadWrite {
         script: impl FnOnce(&mut ScriptModel, &JavaRw<'_>) -> T,
     ) -> T {
         let holder = &self.java[index].holder;
-        script(&mut self.env.model, &JavaRw { name: JOB, prefix: "{job}", holder })
+        script(&mut self.env.model, &JavaRw { name: NAME, prefix: "{job}", holder })
     }
 
     fn drop_java_leases(&mut self, index: usize) {
@@ -164,7 +166,7 @@ impl ReadWrite {
     }
 
     /// Records that the thread relies on a side until the latest end of its entries.
-    fn note_java_leases(&mut self, index: usize) {
+    fn record_java_leases(&mut self, index: usize) {
         self.drop_java_leases(index);
         let Java { holder, entries: [reads, writes], .. } = &self.java[index];
         for (field, entries) in [(holder.clone(), reads), (format!("{holder}:write"), writes)] {

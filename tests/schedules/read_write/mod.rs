@@ -1,6 +1,6 @@
 //! A read-write lock: readers and writers of this library and of Redisson, which may die or pause.
-//! A *read inside* is a read hold within the write hold of its *parent*; it outlives the write if
-//! the write is released first, a downgrade. Readers share one fencing token, the *epoch*.
+//! A *nested read* is a read hold within the write hold of its *parent*; if the write is released
+//! first, the nested read outlives it: a downgrade. Readers share one fencing token, the *epoch*.
 
 mod checker;
 mod client;
@@ -20,13 +20,13 @@ use super::runner::{
 use client::Client;
 use java::Java;
 
-const JOB: &str = "job";
+const NAME: &str = "job";
 /// The lease of Redisson's holders that renew, in milliseconds. Each renewal sets the end of the
 /// lock's hash to this time from now, even if a reader of this library has a longer lease.
-const PEER_LEASE: u64 = 1_500;
+const PEER_LEASE_MS: u64 = 1_500;
 /// How long a copy of a request may be in flight, in milliseconds.
 const COPY_MS: u64 = 12_000;
-/// How many schedules each test plays.
+/// The number of schedules of each test.
 const SCHEDULES: u64 = 300;
 
 /// The faults of one schedule. Probabilities are in per cent.
@@ -44,14 +44,14 @@ struct Settings {
     /// bound.
     unbounded: u32,
     /// The probability that a waiting writer keeps new readers out.
-    wants: u32,
-    /// The number of concurrent clients of this library, without reads inside.
-    ours: usize,
+    prefers_writers: u32,
+    /// The number of concurrent clients of this library; nested reads are not counted.
+    clients: usize,
     /// The number of Java threads.
     java: usize,
-    /// Whether readers rely on their whole lease, even beyond `PEER_LEASE`. Redisson's renewals may
-    /// end the hash earlier.
-    trusts_all: bool,
+    /// Whether readers rely on their whole lease, even beyond `PEER_LEASE_MS`. Redisson's renewals
+    /// may end the hash earlier.
+    trusts_whole_lease: bool,
     /// Whether Redis remembers requests without a bound for less time than their copies take, which
     /// rule C3 forbids.
     brief_memory: bool,
@@ -60,15 +60,16 @@ struct Settings {
 /// Draws the faults of one schedule.
 fn plan(seed: u64) -> Plan<Settings> {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let mut chance = |most: u32| if rng.bool() { rng.u32(..=most) } else { 0 };
+    // Half of the schedules are without a given fault.
+    let mut chance = |max: u32| if rng.bool() { rng.u32(..=max) } else { 0 };
     let network = Network {
-        lost: chance(15),
-        reply_lost: chance(20),
-        copied: chance(25),
-        slow: chance(15),
-        usual_ms: 30,
-        slow_ms: 3_000,
-        copy_ms: COPY_MS,
+        loss_percent: chance(15),
+        reply_loss_percent: chance(20),
+        copy_percent: chance(25),
+        slow_percent: chance(15),
+        max_delay_ms: 30,
+        max_slow_delay_ms: 3_000,
+        max_copy_delay_ms: COPY_MS,
     };
     let settings = Settings {
         dies: chance(10),
@@ -76,10 +77,10 @@ fn plan(seed: u64) -> Plan<Settings> {
         pauses: chance(15),
         aborts: chance(10),
         unbounded: chance(30),
-        wants: chance(50),
-        ours: rng.usize(2..5),
+        prefers_writers: chance(50),
+        clients: rng.usize(2..5),
         java: rng.usize(0..3),
-        trusts_all: false,
+        trusts_whole_lease: false,
         brief_memory: false,
     };
     Plan::new(network, settings)
@@ -87,7 +88,7 @@ fn plan(seed: u64) -> Plan<Settings> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A new client starts. The number only keeps the timers apart.
+    /// A new client starts. The number only makes the timers distinct.
     Begin(usize),
     /// An attempt times out, a pause ends, or a hold needs a renewal.
     Client(usize),
@@ -102,6 +103,7 @@ struct ReadWrite {
     /// All clients so far: each acquires once.
     clients: Vec<Client>,
     java: Vec<Java>,
+    /// The number of request ids used so far.
     requests: u64,
     /// The owners by their fields in the hash; those of writers end with `:write`.
     owners: Owners,
@@ -110,18 +112,18 @@ struct ReadWrite {
     last_token: u64,
     /// The token of the last write.
     last_write: u64,
-    /// The reads inside whose write was released before them, and the token of that write.
-    outlived: BTreeMap<String, u64>,
+    /// The nested reads whose write was released before them, and the token of that write.
+    downgraded: BTreeMap<String, u64>,
 }
 
 impl Scenario for ReadWrite {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH: u64 = 15_000;
+    const LENGTH_MS: u64 = 15_000;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
-        (0..settings.ours).for_each(|place| env.set_timer(Timer::Begin(place), 0));
+        (0..settings.clients).for_each(|number| env.set_timer(Timer::Begin(number), 0));
         (0..settings.java).for_each(|index| env.set_timer(Timer::Java(index), 0));
         Self {
             env,
@@ -133,7 +135,7 @@ impl Scenario for ReadWrite {
             leases: Leases::new(),
             last_token: 0,
             last_write: 0,
-            outlived: BTreeMap::new(),
+            downgraded: BTreeMap::new(),
         }
     }
 
@@ -163,7 +165,7 @@ impl Scenario for ReadWrite {
         self.check_holds()
     }
 
-    /// Checks that two minutes after the last event Redis stores only tokens.
+    /// Checks that two minutes after the last event Redis stores only tokens: all else has expired.
     fn finish(&mut self) -> Check {
         let tokens = ["el:{job}:epoch", "redisson_lock_token:{job}"];
         let left = self.env.model.dump(self.env.now + 120_000);
@@ -175,25 +177,25 @@ impl Scenario for ReadWrite {
 }
 
 fn read_calls() -> ReadCalls {
-    ReadCalls::new(LockName::parse(JOB).unwrap(), Publish::Plain)
+    ReadCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain)
 }
 
 fn write_calls() -> WriteCalls {
-    WriteCalls::new(LockName::parse(JOB).unwrap(), Publish::Plain)
+    WriteCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain)
 }
 
 // Slow: 300 schedules of 15 virtual seconds each, checked after every event.
 #[test]
 fn readers_and_writers_exclude_each_other_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
-    let ours = ["reads", "writes", "reads inside", "downgrades"];
-    coverage.assert_above(SCHEDULES / 2, &ours);
+    let our_events = ["reads", "writes", "nested reads", "downgrades"];
+    coverage.assert_above(SCHEDULES / 2, &our_events);
     coverage.assert_above(SCHEDULES / 2, &["reads of Java's", "writes of Java's", "lost requests"]);
 }
 
 #[test]
-fn without_java_every_lease_is_valid_to_its_end() {
+fn without_java_programs_every_lease_is_valid_to_its_end() {
     assert_all_hold::<ReadWrite>(SCHEDULES, |seed| {
-        plan(seed).with(|plan| (plan.settings.java, plan.settings.trusts_all) = (0, true))
+        plan(seed).with(|plan| (plan.settings.java, plan.settings.trusts_whole_lease) = (0, true))
     });
 }

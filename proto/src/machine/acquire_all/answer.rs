@@ -15,8 +15,8 @@ use crate::time::Instant;
 const GARBLED: PartStatus = PartStatus::NoReply(FailureKind::NO_ANSWER);
 
 impl Part {
-    /// Applies the outcome of a try. `unsure` says that Redis may have executed an attempt of it that
-    /// has not brought the outcome, or may still do so: the owner is then open.
+    /// Applies the outcome of a try. `unsure` says that Redis may have executed an attempt of it
+    /// that has not brought the outcome, or may still do so: the owner is then open.
     pub(super) fn on_outcome(
         &mut self,
         outcome: CallOutcome,

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 pub(super) use part::Part;
-pub(super) use parts::{NOTHING, Parts, ReservedCalls};
+pub(super) use parts::{NO_PART, Parts, ReservedCalls};
 pub(super) use stage::Stage;
 pub(super) use terms::PartStatus;
 
@@ -94,8 +94,8 @@ impl AcquireAll {
         let (targets, params) = spec.split();
         let AllTargets { parts, keep_time, pacing, newest } = targets;
         let attempt_time = params.attempt.within(params.lease);
-        let parts =
-            Parts::new(parts, &params, attempt_time, RESERVED, entropy, &clocks, now).paced(pacing);
+        let parts = Parts::new(parts, &params, attempt_time, RESERVED, entropy, &clocks, now)
+            .with_pacing(pacing);
         let stage = Stage::Requesting(false);
         let mut machine =
             Self { parts, keep_time, newest, kept_until: None, extended: false, stage };
@@ -249,7 +249,7 @@ impl AcquireAll {
 
     /// Pauses until the retry of the awaited part is due.
     fn pause(&mut self, place: usize, now: Instant) {
-        let (until, why) = self.parts.pause(place, 1, now);
+        let (until, why) = self.parts.next_retry(place, 1, now);
         self.pause_until(until, why, now);
     }
 
@@ -290,7 +290,7 @@ impl Machine for AcquireAll {
             return;
         }
         match self.stage {
-            Stage::Requesting(last) if !self.parts.await_replies() => self.decide(last, now),
+            Stage::Requesting(last) if !self.parts.has_pending_replies() => self.decide(last, now),
             Stage::Pausing { until, .. } if now.has_reached(until) => self.on_timeout(now),
             Stage::Pausing { why, .. } => {
                 if let Some((until, why)) = self.parts.on_input(&input, why, now) {

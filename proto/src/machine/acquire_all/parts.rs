@@ -22,13 +22,16 @@ use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 
 /// Attempts of a last try, which no later try repeats.
-const ATTEMPTS: u8 = 2;
+const LAST_TRY_ATTEMPTS: u8 = 2;
 /// Attempts of the undoing that ends the machine: a hold that it leaves lasts for its whole lease.
-const ATTEMPTS_AT_UNDOING: u8 = 3;
+const LAST_UNDO_ATTEMPTS: u8 = 3;
+/// The calls that one part may need in a pass: two attempts to undo a spent owner, and two of the
+/// try after it.
+const CALLS_PER_TRY: u32 = 4;
 /// The shortest time for an attempt whose time is cut to the end of the wait or to `keep_time`.
 const MIN_ATTEMPT_TIME: Duration = Duration::from_secs(1);
-/// The awaited place of a machine that waits for no part in particular.
-pub(in crate::machine) const NOTHING: usize = usize::MAX;
+/// The place of the awaited part if the machine waits for no part in particular.
+pub(in crate::machine) const NO_PART: usize = usize::MAX;
 
 /// The parts of a machine; the place of each is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -83,10 +86,10 @@ impl Parts {
         let count = u32::try_from(list.len()).unwrap_or(u32::MAX);
         // A smaller budget would allow no try, so it is raised to that of one pass and the last
         // one.
-        let at_least = count.saturating_mul(pass + last_pass);
-        let budget = params.budget.map(|budget| budget.get().max(at_least));
+        let min_budget = count.saturating_mul(pass + last_pass);
+        let budget = params.budget.map(|budget| budget.get().max(min_budget));
         let reserve = count.saturating_mul(last_pass);
-        let backoff = (NOTHING, Backoff::new(Pacing::Jittered));
+        let backoff = (NO_PART, Backoff::new(Pacing::Jittered));
         let (pacing, notifications) = (Vec::new(), NotificationState::default());
         Self {
             list,
@@ -103,7 +106,7 @@ impl Parts {
 
     /// Sets the pauses of the waits, in the order of the parts; jittered for a part without an
     /// entry.
-    pub(in crate::machine) fn paced(self, pacing: Vec<Pacing>) -> Self {
+    pub(in crate::machine) fn with_pacing(self, pacing: Vec<Pacing>) -> Self {
         Self { pacing, ..self }
     }
 
@@ -123,13 +126,13 @@ impl Parts {
         self.list.get(place)
     }
 
-    /// Returns the places of the parts that match `of`.
-    pub(in crate::machine) fn places(&self, of: impl Fn(&Part) -> bool) -> Vec<usize> {
-        self.iter().filter(|(_, part)| of(part)).map(|(place, _)| place).collect()
+    /// Returns the places of the parts that match.
+    pub(in crate::machine) fn places(&self, matches: impl Fn(&Part) -> bool) -> Vec<usize> {
+        self.iter().filter(|(_, part)| matches(part)).map(|(place, _)| place).collect()
     }
 
     /// Whether a reply is due that sets the status of a part.
-    pub(in crate::machine) fn await_replies(&self) -> bool {
+    pub(in crate::machine) fn has_pending_replies(&self) -> bool {
         self.list.iter().any(Part::awaits_reply)
     }
 
@@ -172,30 +175,29 @@ impl Parts {
 
     /// Sends a try to each of these parts. A refusal ends the owner of each, except that of the
     /// part at `awaited`: the machine waits for this part if it is refused, so its owner may join a
-    /// queue. `longest` limits the time of an attempt.
+    /// queue. `max_attempt_time` limits the time of an attempt.
     pub(in crate::machine) fn send_tries(
         &mut self,
         places: &[usize],
         last: bool,
         awaited: Option<usize>,
-        longest: Option<Duration>,
+        max_attempt_time: Option<Duration>,
         now: Instant,
     ) {
         self.notifications.on_try(now);
-        // Only a last try needs a second attempt: the wait repeats any other. For each part, the
-        // undoing of a spent owner and the try after it, with two attempts each, take up to four
-        // calls; with `again` both may happen twice.
-        let calls = u32::try_from(places.len()).unwrap_or(u32::MAX);
+        // Only a last try needs a second attempt: the wait repeats any other. With `again`, undoing
+        // and try may happen twice.
+        let calls = u32::try_from(places.len()).unwrap_or(u32::MAX).saturating_mul(CALLS_PER_TRY);
         let reserve = if last { 0 } else { self.reserve };
-        let attempts = if last && self.can_afford(calls * 4) { ATTEMPTS } else { 1 };
-        let again = self.can_afford(reserve + calls * 8);
+        let attempts = if last && self.can_afford(calls) { LAST_TRY_ATTEMPTS } else { 1 };
+        let again = self.can_afford(reserve + 2 * calls);
         let mut attempt_time = self.shared.attempt_time;
         if let Some(over) = self.shared.wait_over.filter(|_| !last) {
             // The last try follows the end of the wait, and must not be much later.
             attempt_time = attempt_time.min(now.until(over).max(MIN_ATTEMPT_TIME));
         }
-        if let Some(longest) = longest {
-            attempt_time = attempt_time.min(longest.max(MIN_ATTEMPT_TIME));
+        if let Some(max) = max_attempt_time {
+            attempt_time = attempt_time.min(max.max(MIN_ATTEMPT_TIME));
         }
         let announces = self.is_contended || self.notifications.has_topic();
         for place in places {
@@ -207,7 +209,7 @@ impl Parts {
         }
     }
 
-    /// Changes the part at `place`.
+    /// Applies `change` to the part at `place`.
     pub(in crate::machine) fn update(
         &mut self,
         place: usize,
@@ -243,14 +245,14 @@ impl Parts {
         for place in 0..self.count() {
             // The parts from here on share the rest of the budget.
             let remaining = self.count() - place;
-            let attempts = self.attempts(ATTEMPTS_AT_UNDOING, remaining);
+            let attempts = self.attempts(LAST_UNDO_ATTEMPTS, remaining);
             self.update(place, |part, shared| part.undo(attempts, shared));
         }
     }
 
     /// Returns the error to end with: `error`, or an unknown outcome if the release of more than
     /// `tolerated` parts is unconfirmed.
-    pub(in crate::machine) fn ended(
+    pub(in crate::machine) fn end_error(
         &self,
         error: AcquireError,
         tolerated: usize,
@@ -274,9 +276,9 @@ impl Parts {
     /// Returns when to retry the awaited part, in a pass over `count` parts, and the reason. If a
     /// message came since the last try, it decides; otherwise the queue's hint, the silence timeout
     /// of the subscription, or the back-off does.
-    pub(in crate::machine) fn pause(
+    pub(in crate::machine) fn next_retry(
         &mut self,
-        waits_for: usize,
+        awaited: usize,
         count: usize,
         now: Instant,
     ) -> (Instant, TimeoutReason) {
@@ -284,12 +286,12 @@ impl Parts {
         if let Some(over) = self.shared.wait_over.filter(|_| !self.can_afford_pass(count)) {
             return (over, TimeoutReason::LastTry);
         }
-        let pacing = self.pacing.get(waits_for).copied().unwrap_or_default();
-        if self.backoff.0 != waits_for {
-            self.backoff = (waits_for, Backoff::new(pacing));
+        let pacing = self.pacing.get(awaited).copied().unwrap_or_default();
+        if self.backoff.0 != awaited {
+            self.backoff = (awaited, Backoff::new(pacing));
         }
         let spins = matches!(pacing, Pacing::Spin(_));
-        let status = self.get(waits_for).map(Part::status);
+        let status = self.get(awaited).map(Part::status);
         let (remaining, queue_hint, topic) = match status {
             Some(PartStatus::Busy { remaining, queue_hint, topic }) => {
                 (*remaining, *queue_hint, topic.clone())
@@ -301,7 +303,7 @@ impl Parts {
             _ => None,
         };
         let silence = topic.filter(|_| !spins).and_then(|topic| {
-            self.notifications.set_topic(Endpoint(waits_for), topic);
+            self.notifications.set_topic(Endpoint(awaited), topic);
             self.notifications.silence_timeout(&mut self.shared.ids)
         });
         if let Some(retry) =
@@ -322,8 +324,8 @@ impl Parts {
         )
     }
 
-    /// Handles an input during a pause with this reason. Returns the new time of the retry and its
-    /// reason; `None` if the pause does not change.
+    /// Handles an input while a retry for the reason `why` is due. Returns the retry's new time and
+    /// reason; `None` if they do not change.
     pub(in crate::machine) fn on_input(
         &mut self,
         input: &Input,
@@ -365,7 +367,7 @@ impl Parts {
 
     /// Resets the back-off, since a part was granted.
     pub(in crate::machine) const fn reset_backoff(&mut self) {
-        self.backoff = (NOTHING, Backoff::new(Pacing::Jittered));
+        self.backoff = (NO_PART, Backoff::new(Pacing::Jittered));
     }
 
     pub(in crate::machine) fn handle(&mut self, input: &Input, now: Instant) {

@@ -73,7 +73,7 @@ impl<A, T> Stage<A, T> {
             (Self::Pausing { until, why, .. }, first) => sooner(first, (*until, *why), now),
             (_, Some(first)) => first,
             (Self::Ending(error), None) => {
-                let outcome = Err(parts.ended(error.clone(), tolerated, now));
+                let outcome = Err(parts.end_error(error.clone(), tolerated, now));
                 *self = Self::Over(outcome.clone());
                 return Output::Done(outcome);
             }

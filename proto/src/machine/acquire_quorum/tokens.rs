@@ -56,7 +56,7 @@ impl AcquireQuorum {
             for place in other {
                 self.parts.update(place, |part, shared| part.raise(token, shared));
             }
-        } else if !self.parts.await_replies() {
+        } else if !self.parts.has_pending_replies() {
             return self.refused(last, now);
         }
         self.stage = Stage::Requesting((nodes, last));
