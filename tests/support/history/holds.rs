@@ -103,8 +103,9 @@ impl History {
         // Whether Redis may still release a hold whose lease was over when it was reported as gone.
         let releasable_after_expiry =
             |gone: Time| self.assumptions.releasable_after_expiry && gone >= hold.until();
+        // A clock of Redis that is set back in between, or a failover, may bring the hold back.
         let was_gone = hold.gone.is_some_and(|gone| {
-            gone < sent && !may_be_lost(gone) && !releasable_after_expiry(gone)
+            gone < sent && !may_be_lost(sent) && !releasable_after_expiry(gone)
         });
         if result == ReleaseResult::Released && was_gone {
             return Err(format!("I4 {number} is released after it was gone"));
