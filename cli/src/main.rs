@@ -1,0 +1,97 @@
+//! `edgelatch`: runs commands under Redisson's distributed locks, and shows and changes the state
+//! of locks, semaphores and latches, over HTTP.
+
+mod args;
+mod clock;
+mod connection;
+mod exit;
+mod latch;
+#[cfg(target_os = "linux")]
+#[path = "platform/linux.rs"]
+mod platform;
+#[cfg(not(target_os = "linux"))]
+#[path = "platform/other.rs"]
+mod platform;
+mod release;
+mod run;
+mod semaphore;
+mod signals;
+mod status;
+mod target;
+mod wait;
+mod watch;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+use crate::target::Client;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Prints an error to stderr, and the help and the version to stdout.
+            let printed = error.print();
+            let is_error = error.use_stderr() || printed.is_err();
+            return if is_error { Exit::Usage.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    match dispatch(args) {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            say(&failure.message);
+            failure.code.into()
+        }
+    }
+}
+
+/// Runs a command. Returns its exit code.
+fn dispatch(args: Args) -> Result<u8, Failure> {
+    let command = match args.command {
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "edgelatch", &mut script);
+            return print(&script).map(|()| 0);
+        }
+        Command::Launch(launch) => return Err(run::launch(&launch)),
+        command => command,
+    };
+    let gateway = connection::gateway(args.connection)?;
+    // One thread: the system ends the command with the thread that has started it.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(async {
+        match command {
+            Command::Run(args) => run::run(gateway, args).await,
+            Command::Status(args) => status::run(&Client::connect(gateway), args).await,
+            Command::Watch(args) => watch::run(gateway, args).await,
+            Command::Release(args) => release::run(&Client::connect(gateway), args).await,
+            Command::Latch(command) => latch::run(&Client::connect(gateway), command).await,
+            Command::Semaphore(command) => semaphore::run(&Client::connect(gateway), command).await,
+            Command::Completion { .. } | Command::Launch(_) => Ok(0),
+        }
+    });
+    // A connection that is still being set up must not delay the end.
+    runtime.shutdown_background();
+    code
+}
+
+/// Prints to stdout.
+fn print(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    Ok(out.flush()?)
+}
+
+/// Prints a line to stdout.
+fn print_line(line: &str) -> Result<(), Failure> {
+    print(format!("{line}\n").as_bytes())
+}
+
+/// Prints a message to stderr, from which nothing can be done if that fails.
+fn say(message: &str) {
+    let _ = writeln!(io::stderr().lock(), "edgelatch: {message}");
+}
