@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,9 +72,6 @@ pub(crate) enum Command {
         /// The shell.
         shell: Shell,
     },
-    /// Replaces itself by the command of `run`.
-    #[command(name = "__launch", hide = true)]
-    Launch(LaunchArgs),
 }
 
 /// The options of `run`.
@@ -117,11 +115,11 @@ pub(crate) struct RunArgs {
 }
 
 fn lease(text: &str) -> Result<Duration, String> {
-    connection::checked(text, |time| LeaseTime::new(time).map(|_| time))
+    connection::checked(text, "100ms to 24h", |time| LeaseTime::new(time).ok().map(|_| time))
 }
 
 fn life(text: &str) -> Result<Duration, String> {
-    connection::checked(text, |time| LifeTime::new(time).map(|_| time))
+    connection::checked(text, "1ms to 10years", |time| LifeTime::new(time).ok().map(|_| time))
 }
 
 /// The kinds of objects that a command can hold.
@@ -263,16 +261,29 @@ pub(crate) enum SemaphoreCommand {
     },
 }
 
-/// The options of the hidden command that becomes the command of `run`.
-#[derive(clap::Args)]
+/// The command line of the process that becomes the command of `run`.
+#[derive(Parser)]
 pub(crate) struct LaunchArgs {
+    /// [`LaunchArgs::WORD`].
+    word: String,
+
     /// The process id of `edgelatch run`.
-    #[arg(long)]
     pub(crate) parent: i32,
 
     /// The command and its arguments.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+impl LaunchArgs {
+    /// The first argument of that process. Not a command of [`Args`], so no help and no completion
+    /// shows it.
+    pub(crate) const WORD: &str = "__launch";
+
+    /// Parses the arguments of this process, if it is one that becomes the command of `run`.
+    pub(crate) fn of_process() -> Option<Self> {
+        (env::args_os().nth(1)? == Self::WORD).then(Self::parse)
+    }
 }
 
 #[cfg(test)]
@@ -309,7 +320,7 @@ mod tests {
     #[test]
     fn durations_out_of_range_are_rejected_with_the_range() {
         let error = run(&["--lease", "1ms", "job", "--", "x"]).err().unwrap().to_string();
-        assert!(error.contains("100 ms"), "{error}");
+        assert!(error.contains("100ms to 24h"), "{error}");
         assert!(run(&["--wait", "2days", "job", "--", "x"]).is_err());
         assert!(run(&["--lease", "soon", "job", "--", "x"]).is_err());
     }

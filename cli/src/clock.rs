@@ -39,6 +39,9 @@ mod tests {
 
     #[test]
     fn times_are_written_in_utc() {
-        assert_eq!(text(SystemTime::UNIX_EPOCH + Duration::from_millis(1_999)), "1970-01-01T00:00:01Z");
+        assert_eq!(
+            text(SystemTime::UNIX_EPOCH + Duration::from_millis(1_999)),
+            "1970-01-01T00:00:01Z"
+        );
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use std::{env, fs, io};
 
 use edgelatch::Gateway;
-use edgelatch::error::InvalidOption;
 use edgelatch::timing::AttemptTime;
 
 use crate::args::ConnectionArgs;
@@ -51,16 +50,18 @@ pub(crate) struct Attempt(AttemptTime);
 
 /// Parses a time for one attempt of a request.
 pub(crate) fn attempt(text: &str) -> Result<Attempt, String> {
-    checked(text, AttemptTime::new).map(Attempt)
+    checked(text, "50ms to 60s", |time| AttemptTime::new(time).ok()).map(Attempt)
 }
 
-/// Parses a duration, and checks its range.
+/// Parses a duration in whole milliseconds. `accepted` describes the values for which `check`
+/// returns a value.
 pub(crate) fn checked<T>(
     text: &str,
-    check: impl FnOnce(Duration) -> Result<T, InvalidOption>,
+    accepted: &str,
+    check: impl FnOnce(Duration) -> Option<T>,
 ) -> Result<T, String> {
     let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    check(time).map_err(|error| format!("expected {}", error.accepted()))
+    check(time).ok_or_else(|| format!("expected {accepted} in whole milliseconds"))
 }
 
 #[cfg(test)]

@@ -26,11 +26,14 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, LaunchArgs};
 use crate::exit::{Exit, Failure};
 use crate::target::Client;
 
 fn main() -> ExitCode {
+    if let Some(args) = LaunchArgs::of_process() {
+        return fail(run::launch(&args));
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -42,11 +45,14 @@ fn main() -> ExitCode {
     };
     match dispatch(args) {
         Ok(code) => code.into(),
-        Err(failure) => {
-            say(&failure.message);
-            failure.code.into()
-        }
+        Err(failure) => fail(failure),
     }
+}
+
+/// Reports a failure. Returns its exit code.
+fn fail(failure: Failure) -> ExitCode {
+    say(&failure.message);
+    failure.code.into()
 }
 
 /// Runs a command. Returns its exit code.
@@ -57,7 +63,6 @@ fn dispatch(args: Args) -> Result<u8, Failure> {
             clap_complete::generate(shell, &mut Args::command(), "edgelatch", &mut script);
             return print(&script).map(|()| 0);
         }
-        Command::Launch(launch) => return Err(run::launch(&launch)),
         command => command,
     };
     let gateway = connection::gateway(args.connection)?;
@@ -71,7 +76,7 @@ fn dispatch(args: Args) -> Result<u8, Failure> {
             Command::Release(args) => release::run(&Client::connect(gateway), args).await,
             Command::Latch(command) => latch::run(&Client::connect(gateway), command).await,
             Command::Semaphore(command) => semaphore::run(&Client::connect(gateway), command).await,
-            Command::Completion { .. } | Command::Launch(_) => Ok(0),
+            Command::Completion { .. } => Ok(0),
         }
     });
     // A connection that is still being set up must not delay the end.

@@ -21,14 +21,8 @@ pub(crate) enum Signal {
 }
 
 impl Signal {
-    const ALL: [Self; 6] = [
-        Self::HangUp,
-        Self::Interrupt,
-        Self::Quit,
-        Self::Terminate,
-        Self::User1,
-        Self::User2,
-    ];
+    const ALL: [Self; 6] =
+        [Self::HangUp, Self::Interrupt, Self::Quit, Self::Terminate, Self::User1, Self::User2];
 
     pub(crate) const fn number(self) -> Number {
         match self {
@@ -63,7 +57,8 @@ pub(crate) struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
     pub(crate) fn new() -> io::Result<Self> {
-        let handled = Signal::ALL.into_iter().filter(|signal| !platform::is_ignored(signal.number()));
+        let handled =
+            Signal::ALL.into_iter().filter(|signal| !platform::is_ignored(signal.number()));
         let handler = |signal: Signal| {
             let handler = unix::signal(SignalKind::from_raw(signal.number().as_raw()))?;
             Ok((signal, handler))

@@ -101,7 +101,8 @@ pub(crate) async fn run(client: &Client, args: StatusArgs) -> Result<u8, Failure
     let queries: Vec<_> = queries.collect();
     let mut all = Vec::new();
     for query in queries {
-        let status = query.await.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+        let status =
+            query.await.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
         all.push(status?);
     }
     print_line(&if args.json { json(&all)? } else { table(args.kind, &all) })?;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use edgelatch::AcquireOptions;
-use edgelatch::error::InvalidOption;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::connection;
@@ -29,11 +28,9 @@ pub(crate) struct WaitArgs {
 }
 
 fn wait(text: &str) -> Result<Duration, String> {
-    connection::checked(text, |time| {
+    connection::checked(text, "1ms to 24h", |time| {
         let is_whole = time.subsec_nanos() % 1_000_000 == 0;
-        let is_in_range = !time.is_zero() && time <= WAIT_MAX && is_whole;
-        let accepted = "1ms to 24h in whole milliseconds";
-        is_in_range.then_some(time).ok_or_else(|| InvalidOption::new("wait", accepted))
+        (!time.is_zero() && time <= WAIT_MAX && is_whole).then_some(time)
     })
 }
 
@@ -72,7 +69,8 @@ pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
     pub(crate) fn show(wait: Wait, subject: &str) -> Self {
-        let bar = if wait == Wait::Once { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+        let bar =
+            if wait == Wait::Once { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
         // The template is valid; otherwise the default style is good enough.
         if let Ok(style) = ProgressStyle::with_template("{spinner} waiting for {msg} ({elapsed})") {
             bar.set_style(style);

@@ -52,8 +52,7 @@ async fn undone(lease: Option<Lease>, signal: Signal, plan: &Plan) -> Result<Lea
         None => true,
         Some(lease) => lease.release().await.is_ok(),
     };
-    let message =
-        if is_free { "the wait was cancelled".to_owned() } else { left(plan) };
+    let message = if is_free { "the wait was cancelled".to_owned() } else { left(plan) };
     Err(Failure::signalled(signal, message))
 }
 

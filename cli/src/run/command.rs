@@ -14,6 +14,7 @@ use rustix::termios::tcgetpgrp;
 use tokio::process::{self, Child};
 
 use super::supervisor::Action;
+use crate::args::LaunchArgs;
 use crate::platform;
 
 /// A running command.
@@ -46,14 +47,11 @@ impl Command {
     ///
     /// The process begins as this program, which replaces itself by the command: see
     /// [`launch`](super::launch).
-    pub(super) fn start(
-        words: &[OsString],
-        variables: [(&str, OsString); 3],
-    ) -> io::Result<Self> {
+    pub(super) fn start(words: &[OsString], variables: [(&str, OsString); 3]) -> io::Result<Self> {
         let group = Group::choose();
         let parent = getpid().as_raw_nonzero().to_string();
         let mut command = process::Command::new(platform::own_program()?);
-        command.arg0("edgelatch").args(["__launch", "--parent", &parent, "--"]).args(words);
+        command.arg0("edgelatch").args([LaunchArgs::WORD, &parent, "--"]).args(words);
         command.envs(variables);
         if group == Group::Own {
             command.process_group(0);
@@ -74,7 +72,8 @@ impl Command {
         match action {
             None => {}
             // The terminal has sent it to the command too.
-            Some(Action::Forward(signal)) if self.group == Group::Foreground && signal.is_key() => {}
+            Some(Action::Forward(signal)) if self.group == Group::Foreground && signal.is_key() => {
+            }
             Some(Action::Forward(signal)) => self.send(signal.number()),
             Some(Action::Terminate) => {
                 self.send(Number::TERM);

@@ -1,4 +1,4 @@
-//! The hidden command `__launch`, which replaces itself by the command of `run`.
+//! The process that replaces itself by the command of `run`.
 //!
 //! In a process of its own it can ask the system to end that process together with `edgelatch run`;
 //! the setting survives the replacement. So the command does not outlive the lock when
