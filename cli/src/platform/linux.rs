@@ -1,4 +1,4 @@
-//! What only Linux offers: the end of a process with its parent, and the list of the signals that
+//! Functions of Linux alone: the end of a process with its parent, and the list of the signals that
 //! the process ignores.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What `edgelatch run` is to do.
+//! The checked options of `edgelatch run`.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Plan {
         self.wait.apply(if is_default { options.renewed() } else { options.lease(self.lease) })
     }
 
-    /// What is waited for, for people.
+    /// The object of the wait, for people.
     pub(super) fn subject(&self) -> String {
         match self.kind {
             HeldKind::Lock | HeldKind::Fair => format!("the lock {:?}", self.name),

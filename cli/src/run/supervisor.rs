@@ -4,7 +4,7 @@ use edgelatch::error::LossReason;
 
 use crate::signals::Signal;
 
-/// Decides what the command is sent.
+/// Decides which signals the command gets.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     phase: Phase,
@@ -20,7 +20,7 @@ enum Phase {
     Killed(LossReason),
 }
 
-/// What to send to the command.
+/// A signal to send to the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// A signal that the program has received.

@@ -1,4 +1,4 @@
-//! The screen of `watch`: what it shows at a time, as a function of what is known.
+//! The screen of `watch`, as a function of the snapshots and the time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use crate::status::{Lock, State};
 /// The number of changes that are kept.
 const CHANGES_MAX: usize = 100;
 
-/// What the screen shows.
+/// The content of the screen.
 pub(super) struct Screen {
     snapshot: Snapshot,
     /// The longest remaining time of the present hold: a full gauge.

@@ -1,6 +1,8 @@
 //! The program `edgelatch`, in front of a real gateway and Redis.
 
-#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![expect(clippy::panic, reason = "a test ends at the first surprise")]
+#![expect(clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
 mod cron;
 mod loss;
