@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Shows the state of a lock live; without a terminal, prints a line for each change.
     Watch(WatchArgs),
-    /// Ends the hold of a lock, or returns the held permits of a semaphore, whoever has them.
+    /// Ends the hold of a lock, or returns the held permits of a semaphore, of any program.
     Release(ReleaseArgs),
     /// Waits for a count-down latch, and changes its count.
     #[command(subcommand)]

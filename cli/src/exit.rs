@@ -52,11 +52,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// The exit code of a program whose output no process reads any more: 128 and SIGPIPE.
+const BROKEN_PIPE: u8 = 141;
+
 /// The reason why the program ends with a code of its own.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: u8,
-    /// The message for stderr. Contains no token.
+    /// The message for stderr; empty for none. Contains no token.
     pub(crate) message: String,
 }
 
@@ -73,6 +76,10 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            // As a program that handles no signals ends, such as one in front of `head`.
+            return Self { code: BROKEN_PIPE, message: String::new() };
+        }
         Self::new(Exit::Internal, error.to_string())
     }
 }

@@ -51,7 +51,9 @@ fn main() -> ExitCode {
 
 /// Reports a failure. Returns its exit code.
 fn fail(failure: Failure) -> ExitCode {
-    say(&failure.message);
+    if !failure.message.is_empty() {
+        say(&failure.message);
+    }
     failure.code.into()
 }
 

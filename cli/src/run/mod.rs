@@ -100,8 +100,8 @@ async fn work(
     Ok((supervisor.loss(), command::exit_code(status)))
 }
 
-/// Releases the lease, until a signal asks the program to end. Returns the reason of a loss that
-/// the program had not noticed before.
+/// Releases the lease; a second signal ends the attempts. Returns the reason of a loss that the
+/// program had not noticed before.
 async fn release(lease: &Lease, plan: &Plan, signals: &mut Signals) -> Option<LossReason> {
     let left = select! {
         biased;
@@ -115,13 +115,18 @@ async fn release(lease: &Lease, plan: &Plan, signals: &mut Signals) -> Option<Lo
             Ok(Released::WasLost) => return Some(LossReason::Gone),
             Err(error) => with_cause(&error),
         },
-        signal = signals.end() => {
-            format!("the release of {:?} was interrupted by {signal:?}", plan.name)
-        }
+        () = second_end(signals) => format!("the release of {:?} was interrupted", plan.name),
     };
     let ends = clock::short(plan.lease);
     say(&format!("{left}; the lock is free in {ends} at the latest"));
     None
+}
+
+/// Waits for the second signal that asks the program to end. The first one may be the signal that
+/// has ended the command: a terminal sends it to both, and it can arrive late.
+async fn second_end(signals: &mut Signals) {
+    signals.end().await;
+    signals.end().await;
 }
 
 fn lost(name: &str, reason: LossReason) -> String {

@@ -50,12 +50,9 @@ async fn exactly_one_of_two_machines_runs_each_time() {
 #[tokio::test]
 async fn the_other_machine_takes_over_when_one_is_killed() {
     let env = Env::start().await;
-    let script = "echo ready; read line; exit 0";
-    let work = ["--forever", "--lease", "500ms", "leader", "--", "sh", "-c", script];
-    let run = || env.spawn(&[&["run"][..], &work].concat());
-    let mut first = run();
-    first.until_line("ready").await;
-    let mut second = run();
+    let work = ["sh", "-c", "echo ready; read line; exit 0"];
+    let mut first = env.spawn_briefly(&["leader"], &work).await;
+    let mut second = env.spawn(&[&["run", "--forever", "leader", "--"][..], &work].concat());
     env.until_called("lock_acquire", 2).await;
     first.signal(rustix::process::Signal::KILL);
     second.until_line("ready").await;

@@ -6,19 +6,13 @@ use test_support::faults::{Fault, FaultResponse};
 use crate::support::Env;
 
 /// A command that does not end by itself, and ends at SIGTERM.
-const ENDLESS: [&str; 4] = ["--", "sh", "-c", "echo ready; exec sleep 1000"];
-/// A lease that the tests wait for.
-const SHORT: &str = "500ms";
-
-fn run<'a>(flags: &[&'a str], command: &[&'a str]) -> Vec<&'a str> {
-    [&["run"], flags, command].concat()
-}
+const ENDLESS: [&str; 3] = ["sh", "-c", "echo ready; exec sleep 1000"];
 
 #[tokio::test]
 async fn a_hold_that_is_ended_by_force_ends_the_command() {
     let env = Env::start().await;
     // A lost hold is noticed at the next renewal, after a third of the lease.
-    let mut process = env.spawn(&run(&["--lease", "3s", "job"], &ENDLESS));
+    let mut process = env.spawn(&[&["run", "--lease", "6s", "job", "--"][..], &ENDLESS].concat());
     process.until_line("ready").await;
     let released = env.run(&["release", "--force", "job"]).await;
     assert_eq!(released.out, "job: released\n");
@@ -28,12 +22,11 @@ async fn a_hold_that_is_ended_by_force_ends_the_command() {
 #[tokio::test]
 async fn a_program_that_was_stopped_for_too_long_ends_the_command_when_it_continues() {
     let env = Env::start().await;
-    let mut process = env.spawn(&run(&["--lease", SHORT, "job"], &ENDLESS));
-    process.until_line("ready").await;
+    let process = env.spawn_briefly(&["job"], &ENDLESS).await;
     process.signal(Signal::STOP);
     env.until_exists("job", false).await;
     // Another machine may hold the lock by now.
-    let mut other = env.spawn(&run(&["-n", "job"], &ENDLESS));
+    let mut other = env.spawn(&[&["run", "-n", "job", "--"][..], &ENDLESS].concat());
     other.until_line("ready").await;
     process.signal(Signal::CONT);
     process.end().await.assert(79, "lost \"job\": the lease has expired");
@@ -46,8 +39,7 @@ async fn a_program_that_was_stopped_for_too_long_ends_the_command_when_it_contin
 #[tokio::test]
 async fn a_gateway_that_is_gone_ends_the_command_when_the_lease_expires() {
     let env = Env::start().await;
-    let mut process = env.spawn(&run(&["--lease", SHORT, "job"], &ENDLESS));
-    process.until_line("ready").await;
+    let process = env.spawn_briefly(&["job"], &ENDLESS).await;
     env.0.proxy.plan(|_| Fault::not_executed(FaultResponse::Reset));
     process.end().await.assert(79, "no renewal was confirmed in time");
 }
@@ -56,9 +48,8 @@ async fn a_gateway_that_is_gone_ends_the_command_when_the_lease_expires() {
 async fn a_command_that_ignores_sigterm_is_killed_with_its_descendants() {
     let env = Env::start().await;
     let script = "trap '' TERM; sleep 1000 & echo ready; wait";
-    let flags = ["--lease", SHORT, "--grace", "10ms", "job"];
-    let mut process = env.spawn(&run(&flags, &["--", "sh", "-c", script]));
-    process.until_line("ready").await;
+    let flags = ["--grace", "10ms", "job"];
+    let process = env.spawn_briefly(&flags, &["sh", "-c", script]).await;
     env.0.proxy.plan(|_| Fault::not_executed(FaultResponse::Reset));
     // The output ends with the last process.
     process.end().await.assert(79, "lost");
@@ -68,9 +59,8 @@ async fn a_command_that_ignores_sigterm_is_killed_with_its_descendants() {
 async fn a_second_signal_kills_a_command_that_has_to_end() {
     let env = Env::start().await;
     let script = "trap 'echo ending' TERM; echo ready; while :; do sleep 1000 & wait $!; done";
-    let flags = ["--lease", SHORT, "--grace", "1h", "job"];
-    let mut process = env.spawn(&run(&flags, &["--", "sh", "-c", script]));
-    process.until_line("ready").await;
+    let flags = ["--grace", "1h", "job"];
+    let mut process = env.spawn_briefly(&flags, &["sh", "-c", script]).await;
     env.0.proxy.plan(|_| Fault::not_executed(FaultResponse::Reset));
     process.until_line("ending").await;
     process.signal(Signal::INT);
@@ -81,9 +71,8 @@ async fn a_second_signal_kills_a_command_that_has_to_end() {
 async fn a_descendant_that_outlives_the_command_is_ended_after_a_loss() {
     let env = Env::start().await;
     let script = "(trap '' TERM; exec sleep 1000) & echo ready; exec sleep 1000";
-    let flags = ["--lease", SHORT, "--grace", "10ms", "job"];
-    let mut process = env.spawn(&run(&flags, &["--", "sh", "-c", script]));
-    process.until_line("ready").await;
+    let flags = ["--grace", "10ms", "job"];
+    let process = env.spawn_briefly(&flags, &["sh", "-c", script]).await;
     env.0.proxy.plan(|_| Fault::not_executed(FaultResponse::Reset));
     process.end().await.assert(79, "lost");
 }
@@ -103,8 +92,7 @@ async fn a_hold_that_was_lost_unnoticed_is_reported_at_the_release() {
 #[tokio::test]
 async fn a_killed_program_takes_its_command_along() {
     let env = Env::start().await;
-    let mut process = env.spawn(&run(&["--lease", SHORT, "job"], &ENDLESS));
-    process.until_line("ready").await;
+    let mut process = env.spawn_briefly(&["job"], &ENDLESS).await;
     process.signal(Signal::KILL);
     assert_eq!(process.next_line().await, None);
     env.until_exists("job", false).await;

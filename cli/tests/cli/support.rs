@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use test_support::redis::TOKEN;
+use test_support::slow_machine::longer_and_longer;
 use test_support::test_env::{self, TestEnv};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -45,6 +46,21 @@ impl Env {
     /// Starts the program.
     pub(crate) fn spawn(&self, args: &[&str]) -> Process {
         Process::of(self.command(args))
+    }
+
+    /// Starts a command with a lease that the test can wait for: half a second, or the shortest
+    /// one that this machine is fast enough to acquire. The command prints `ready` first.
+    pub(crate) async fn spawn_briefly(&self, flags: &[&str], command: &[&str]) -> Process {
+        for lease in longer_and_longer(Duration::from_millis(500)) {
+            let lease = format!("{}ms", lease.as_millis());
+            let args = [&["run", "--lease", &lease], flags, &["--"], command].concat();
+            let mut process = self.spawn(&args);
+            if process.next_line().await.as_deref() == Some("ready") {
+                return process;
+            }
+            process.end().await.assert(69, "");
+        }
+        panic!("the machine is too slow for any lease")
     }
 
     /// Runs the program to its end.

@@ -143,6 +143,33 @@ async fn the_command_reads_from_the_terminal() {
 }
 
 #[tokio::test]
+async fn ctrl_c_ends_the_command_and_the_lock_is_released() {
+    let env = Env::start().await;
+    let run = program("run -v job -- sh -c 'echo ready; exec sleep 1000'");
+    let mut terminal = Terminal::start(&env, &format!("trap : INT; {run}{CODE}"));
+    terminal.until_shown("ready").await;
+    terminal.press("\x03");
+    let shown = terminal.end().await;
+    assert!(shown.contains("released") && shown.contains("code=130"), "{shown:?}");
+    assert!(!env.exists("job").await);
+}
+
+#[tokio::test]
+async fn the_wait_is_shown_until_it_ends() {
+    let env = Env::start().await;
+    let mut holder = env.spawn(&["run", "job", "--", "sh", "-c", "echo ready; read line"]);
+    holder.until_line("ready").await;
+    let run = program("run --forever job -- echo never");
+    let mut terminal = Terminal::start(&env, &format!("trap : INT; {run}{CODE}"));
+    terminal.until_shown("waiting for the lock \"job\"").await;
+    terminal.press("\x03");
+    let shown = terminal.end().await;
+    assert!(shown.contains("cancelled") && shown.contains("code=130"), "{shown:?}");
+    assert!(!shown.contains("never"), "{shown:?}");
+    holder.end().await.assert(1, "");
+}
+
+#[tokio::test]
 async fn ctrl_c_reaches_the_command_once() {
     let env = Env::start().await;
     let work = r#"trap "echo int" INT; trap "exit 4" QUIT; echo ready; while :; do sleep 1000 & wait $!; done"#;

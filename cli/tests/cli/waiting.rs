@@ -74,6 +74,19 @@ async fn a_second_signal_ends_a_program_that_cannot_undo_its_acquisition() {
 }
 
 #[tokio::test]
+async fn a_second_signal_ends_a_release_that_has_no_reply() {
+    let env = Env::start().await;
+    let mut holder = env.spawn(&run(&["job"]));
+    holder.until_line("ready").await;
+    env.0.proxy.plan(|_| Fault::not_executed(FaultResponse::Silence));
+    holder.close_input();
+    env.until_called("lock_release", 1).await;
+    holder.signal(Signal::INT);
+    holder.signal(Signal::TERM);
+    holder.end().await.assert(0, "the release of \"job\" was interrupted");
+}
+
+#[tokio::test]
 async fn as_many_commands_run_as_there_are_permits() {
     let env = Env::start().await;
     env.run(&["semaphore", "set", "pool", "2"]).await.assert(0, "");

@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use test_support::faults::{Fault, FaultResponse};
 use test_support::test_env::until;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::support::Env;
 
@@ -66,6 +67,18 @@ async fn an_outage_is_reported_once_and_survived() {
     let end = watch.end().await;
     end.assert(143, "gateway");
     assert_eq!(end.log.lines().count(), 1, "{end:?}");
+}
+
+#[tokio::test]
+async fn it_ends_silently_when_its_output_is_closed() {
+    let env = Env::start().await;
+    let mut child = env.command(&["watch", "--interval", "10ms", "job"]).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next_line().await.unwrap().unwrap();
+    drop(lines);
+    env.run(&["run", "job", "--", "true"]).await.assert(0, "");
+    let output = child.wait_with_output().await.unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(141), Vec::new()));
 }
 
 #[tokio::test]
