@@ -21,9 +21,16 @@ pub(crate) fn text(time: SystemTime) -> String {
 
 /// Returns a duration for people, such as `1m 5s`: whole seconds, or milliseconds below 10 s.
 pub(crate) fn short(time: Duration) -> String {
+    if time >= Duration::from_secs(10) {
+        return seconds(time);
+    }
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let shown = if time < Duration::from_secs(10) { millis } else { millis / 1000 * 1000 };
-    humantime::format_duration(Duration::from_millis(shown)).to_string()
+    humantime::format_duration(Duration::from_millis(millis)).to_string()
+}
+
+/// Returns a duration in whole seconds for people.
+pub(crate) fn seconds(time: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }
 
 #[cfg(test)]
@@ -35,6 +42,7 @@ mod tests {
         assert_eq!(short(Duration::from_micros(1_500_999)), "1s 500ms");
         assert_eq!(short(Duration::from_millis(65_432)), "1m 5s");
         assert_eq!(short(Duration::ZERO), "0s");
+        assert_eq!(seconds(Duration::from_millis(1_999)), "1s");
     }
 
     #[test]

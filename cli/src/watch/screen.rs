@@ -92,7 +92,7 @@ impl Screen {
                 let mut rows = vec![
                     ("State", is.to_owned()),
                     (if lock.held { "Holder since" } else { "Last grant" }, since(&lock, now)),
-                    ("Remaining", self.remaining(now).map_or_else(none, clock::short)),
+                    ("Remaining", self.remaining(now).map_or_else(none, clock::seconds)),
                     ("Fencing token", number(lock.fencing_token)),
                 ];
                 if self.snapshot.queue.is_some() {
@@ -123,7 +123,12 @@ impl Screen {
         let full = self.lease.max(Duration::from_millis(1));
         let ratio = remaining.div_duration_f64(full).clamp(0.0, 1.0);
         let color = if ratio < 0.25 { Color::Red } else { Color::Green };
-        Some(Gauge::default().gauge_style(Style::new().fg(color)).ratio(ratio).label(""))
+        Some(
+            Gauge::default()
+                .gauge_style(Style::new().fg(color))
+                .ratio(ratio)
+                .label(clock::seconds(remaining)),
+        )
     }
 }
 
@@ -137,7 +142,7 @@ const fn lock(snapshot: &Snapshot) -> Option<&Lock> {
 
 fn since(lock: &Lock, now: SystemTime) -> String {
     let Some(granted) = lock.granted_at() else { return none() };
-    let ago = clock::short(now.duration_since(granted).unwrap_or_default());
+    let ago = clock::seconds(now.duration_since(granted).unwrap_or_default());
     format!("{} ({ago})", clock::text(granted))
 }
 
