@@ -6,7 +6,7 @@ use tokio::{pin, select};
 
 use super::plan::Plan;
 use crate::clock;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::signals::{Signal, Signals};
 use crate::target::{Held, Lease};
 use crate::wait::{Progress, Wait};
@@ -33,9 +33,10 @@ pub(super) async fn acquire(
         acquired = &mut acquiring => return acquired.map_or_else(
             |error| match error.kind {
                 AcquireError::Busy { .. } => Err(busy(plan, error.to_string())),
+                AcquireError::NotSetUp => Err(Failure::new(Exit::NotSetUp, plan.no_semaphore())),
                 _ => Err(error.into()),
             },
-            |lease| lease.ok_or_else(|| busy(plan, format!("{} is held", plan.subject()))),
+            |lease| lease.ok_or_else(|| busy(plan, plan.obstacle())),
         ),
         signal = signals.end() => signal,
     };

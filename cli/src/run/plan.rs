@@ -55,8 +55,23 @@ impl Plan {
     pub(super) fn subject(&self) -> String {
         match self.kind {
             HeldKind::Lock | HeldKind::Fair => format!("the lock {:?}", self.name),
+            HeldKind::Semaphore if self.permits == 1 => format!("a permit of {:?}", self.name),
             HeldKind::Semaphore => format!("{} permits of {:?}", self.permits, self.name),
         }
+    }
+
+    /// The reason of a refusal, for people.
+    pub(super) fn obstacle(&self) -> String {
+        match self.kind {
+            HeldKind::Lock | HeldKind::Fair => format!("another client holds {}", self.subject()),
+            HeldKind::Semaphore => format!("too few permits of {:?} are available", self.name),
+        }
+    }
+
+    /// The message about a semaphore that does not exist.
+    pub(super) fn no_semaphore(&self) -> String {
+        let name = &self.name;
+        format!("there is no semaphore {name:?}; create it with `edgelatch semaphore set`")
     }
 }
 
@@ -92,5 +107,14 @@ mod tests {
         assert_eq!(plan(&["--permits", "2"]).unwrap_err().code, Exit::Usage.code());
         assert_eq!(plan(&["--permits", "2", "--kind", "semaphore"]).unwrap().permits, 2);
         assert_eq!(plan(&["--kind", "semaphore"]).unwrap().permits, 1);
+    }
+
+    #[test]
+    fn messages_name_the_object_of_the_wait() {
+        let lock = plan(&["--kind", "fair"]).unwrap();
+        assert_eq!(lock.obstacle(), "another client holds the lock \"job\"");
+        let permit = plan(&["--kind", "semaphore"]).unwrap();
+        assert_eq!(permit.subject(), "a permit of \"job\"");
+        assert_eq!(permit.obstacle(), "too few permits of \"job\" are available");
     }
 }

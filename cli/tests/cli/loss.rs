@@ -19,6 +19,7 @@ async fn a_hold_that_is_ended_by_force_ends_the_command() {
     process.end().await.assert(79, "lost \"job\"");
 }
 
+/// S32.
 #[tokio::test]
 async fn a_program_that_was_stopped_for_too_long_ends_the_command_when_it_continues() {
     let env = Env::start().await;
@@ -87,7 +88,7 @@ async fn a_hold_that_was_lost_unnoticed_is_reported_at_the_release() {
     process.end().await.assert(79, "lost \"job\"");
 }
 
-/// The hold ends with its lease, and the command with the program.
+/// S36. The hold ends with its lease, and the command with the program.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_killed_program_takes_its_command_along() {
