@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use edgelatch::timing::{LeaseTime, LifeTime};
 
 use crate::connection::{self, Attempt};
+use crate::run::Receiver;
 use crate::wait::WaitArgs;
 
 /// Runs commands under distributed locks, and shows and changes locks, semaphores and latches.
@@ -281,6 +282,32 @@ impl LaunchArgs {
     pub(crate) const WORD: &str = "__launch";
 
     /// Parses the arguments of this process, if it is one that becomes the command of `run`.
+    pub(crate) fn of_process() -> Option<Self> {
+        (env::args_os().nth(1)? == Self::WORD).then(Self::parse)
+    }
+}
+
+/// The command line of the guard of a command.
+#[derive(Parser)]
+pub(crate) struct GuardArgs {
+    /// [`GuardArgs::WORD`].
+    word: String,
+
+    /// The remaining time of the lease in milliseconds.
+    pub(crate) remaining_ms: u64,
+
+    /// The grace time in milliseconds.
+    pub(crate) grace_ms: u64,
+
+    /// The processes of the command.
+    pub(crate) receiver: Receiver,
+}
+
+impl GuardArgs {
+    /// The first argument of that process, as [`LaunchArgs::WORD`].
+    pub(crate) const WORD: &str = "__guard";
+
+    /// Parses the arguments of this process, if it is a guard.
     pub(crate) fn of_process() -> Option<Self> {
         (env::args_os().nth(1)? == Self::WORD).then(Self::parse)
     }

@@ -25,14 +25,19 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
+use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{Args, Command, LaunchArgs};
+use crate::args::{Args, Command, GuardArgs, LaunchArgs};
 use crate::exit::{Exit, Failure};
 use crate::target::Client;
 
 fn main() -> ExitCode {
     if let Some(args) = LaunchArgs::of_process() {
         return fail(run::launch(&args));
+    }
+    if let Some(args) = GuardArgs::of_process() {
+        let guarded = runtime().map(|runtime| runtime.block_on(run::guard(&args)));
+        return guarded.map_or_else(|error| fail(error.into()), |()| ExitCode::SUCCESS);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -68,8 +73,7 @@ fn dispatch(args: Args) -> Result<u8, Failure> {
         command => command,
     };
     let gateway = connection::gateway(args.connection)?;
-    // One thread: the system ends the command with the thread that has started it.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let code = runtime.block_on(async {
         match command {
             Command::Run(args) => run::run(gateway, args).await,
@@ -84,6 +88,11 @@ fn dispatch(args: Args) -> Result<u8, Failure> {
     // A connection that is still being set up must not delay the end.
     runtime.shutdown_background();
     code
+}
+
+/// Creates a runtime of one thread: the system ends a command with the thread that has started it.
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
 /// Prints to stdout.

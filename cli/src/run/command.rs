@@ -6,13 +6,11 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use rustix::process::{
-    Pid, Signal as Number, getpgrp, getpid, kill_process, kill_process_group,
-    test_kill_process_group,
-};
+use rustix::process::{Pid, Signal as Number, getpgrp, getpid};
 use rustix::termios::tcgetpgrp;
 use tokio::process::{self, Child};
 
+use super::receiver::Receiver;
 use super::supervisor::Action;
 use crate::args::LaunchArgs;
 use crate::platform;
@@ -20,26 +18,16 @@ use crate::platform;
 /// A running command.
 pub(super) struct Command {
     child: Child,
-    id: Pid,
-    group: Group,
+    receiver: Receiver,
 }
 
-/// The process group of the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Group {
-    /// A group of its own, which gets every signal.
-    Own,
-    /// The group of this program, in the foreground of a terminal. So the command can read from
-    /// the terminal, keys reach it, and the shell stops and continues both.
-    Foreground,
-}
-
-impl Group {
-    fn choose() -> Self {
-        let terminal = File::open("/dev/tty").ok();
-        let foreground = terminal.and_then(|terminal| tcgetpgrp(terminal).ok());
-        if foreground == Some(getpgrp()) { Self::Foreground } else { Self::Own }
-    }
+/// Whether this program is in the foreground of a terminal.
+///
+/// Then the command stays in the group of this program: it can read from the terminal, keys reach
+/// it, and the shell stops and continues both. Otherwise it has a group of its own.
+fn is_in_foreground() -> bool {
+    let terminal = File::open("/dev/tty").ok();
+    terminal.and_then(|terminal| tcgetpgrp(terminal).ok()) == Some(getpgrp())
 }
 
 impl Command {
@@ -48,18 +36,24 @@ impl Command {
     /// The process begins as this program, which replaces itself by the command: see
     /// [`launch`](super::launch).
     pub(super) fn start(words: &[OsString], variables: [(&str, OsString); 3]) -> io::Result<Self> {
-        let group = Group::choose();
+        let is_in_foreground = is_in_foreground();
         let parent = getpid().as_raw_nonzero().to_string();
         let mut command = process::Command::new(platform::own_program()?);
         command.arg0("edgelatch").args([LaunchArgs::WORD, &parent, "--"]).args(words);
         command.envs(variables);
-        if group == Group::Own {
+        if !is_in_foreground {
             command.process_group(0);
         }
         let child = command.spawn()?;
         let id = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
         let id = id.ok_or_else(|| io::Error::other("the command has no process id"))?;
-        Ok(Self { child, id, group })
+        let receiver = if is_in_foreground { Receiver::Process } else { Receiver::Group }(id);
+        Ok(Self { child, receiver })
+    }
+
+    /// The processes that get the signals to the command.
+    pub(super) const fn receiver(&self) -> Receiver {
+        self.receiver
     }
 
     /// Waits for the end of the command. Dropping the future loses nothing.
@@ -72,30 +66,23 @@ impl Command {
         match action {
             None => {}
             // The terminal has sent it to the command too.
-            Some(Action::Forward(signal)) if self.group == Group::Foreground && signal.is_key() => {
-            }
-            Some(Action::Forward(signal)) => self.send(signal.number()),
-            Some(Action::Terminate) => {
-                self.send(Number::TERM);
-                self.send(Number::CONT);
-            }
-            Some(Action::Kill) => self.send(Number::KILL),
+            Some(Action::Forward(signal)) if self.is_alone() && signal.is_key() => {}
+            // Until the end of the command was awaited, its id belongs to no other process.
+            Some(_) if self.is_alone() && self.child.id().is_none() => {}
+            Some(Action::Forward(signal)) => self.receiver.send(signal.number()),
+            Some(Action::Terminate) => self.receiver.terminate(),
+            Some(Action::Kill) => self.receiver.send(Number::KILL),
         }
+    }
+
+    /// Whether signals reach only the command itself.
+    const fn is_alone(&self) -> bool {
+        matches!(self.receiver, Receiver::Process(_))
     }
 
     /// Whether the group of the command still has processes after the command has ended.
     pub(super) fn has_descendants(&self) -> bool {
-        self.group == Group::Own && test_kill_process_group(self.id).is_ok()
-    }
-
-    /// Sends a signal. It fails only if all receivers have ended.
-    fn send(&self, signal: Number) {
-        let _ = match self.group {
-            Group::Own => kill_process_group(self.id, signal),
-            // Until the end of the command was awaited, its id belongs to no other process.
-            Group::Foreground if self.child.id().is_some() => kill_process(self.id, signal),
-            Group::Foreground => Ok(()),
-        };
+        !self.is_alone() && self.receiver.exists()
     }
 }
 

@@ -2,16 +2,19 @@
 
 mod acquire;
 mod command;
+mod guard;
 mod hold;
 mod launch;
 mod plan;
+mod receiver;
 mod supervisor;
 
 use std::ffi::OsString;
 
 use edgelatch::Gateway;
-use edgelatch::client::Released;
+use edgelatch::client::{LeaseState, Released};
 use edgelatch::error::LossReason;
+use tokio::sync::Notify;
 use tokio::{pin, select};
 
 use crate::args::RunArgs;
@@ -22,10 +25,13 @@ use crate::signals::Signals;
 use crate::target::{self, Client, Lease};
 
 use command::Command;
+use guard::Guard;
 use plan::Plan;
-use supervisor::Supervisor;
+use supervisor::{Action, Supervisor};
 
+pub(crate) use guard::guard;
 pub(crate) use launch::launch;
+pub(crate) use receiver::Receiver;
 
 /// Runs the command under the lock. Returns the exit code.
 pub(crate) async fn run(gateway: Gateway, args: RunArgs) -> Result<u8, Failure> {
@@ -38,29 +44,21 @@ pub(crate) async fn run(gateway: Gateway, args: RunArgs) -> Result<u8, Failure> 
     if plan.is_verbose {
         say(&format!("acquired {:?}, fencing token {}", plan.name, lease.token().as_u64()));
     }
-    let (loss, code) = match work(&lease, &plan, &mut signals).await {
-        Ok(end) => end,
-        Err(failure) => {
-            release(&lease, &plan, &mut signals).await;
-            return Err(failure);
-        }
+    let code = match work(&lease, &plan, &mut signals).await {
+        // The loss was reported. Redis ends the hold too; a release could only delay the end.
+        Ok(None) => return Ok(Exit::Lost.code()),
+        Ok(Some(code)) => Ok(code),
+        Err(failure) => Err(failure),
     };
-    let loss = match loss {
-        // Redis ends the hold too; a release could only delay the end of the program.
-        Some(reason) => Some(reason),
-        None => release(&lease, &plan, &mut signals).await,
-    };
-    let Some(reason) = loss else { return Ok(code) };
-    Err(Failure::new(Exit::Lost, lost(&plan.name, reason)))
+    match release(&lease, &plan, &mut signals).await {
+        Some(reason) if code.is_ok() => Err(Failure::new(Exit::Lost, lost(&plan.name, reason))),
+        _ => code,
+    }
 }
 
-/// Runs the command until its end, and ends it when the lease is lost. Returns the reason of a
-/// loss, and the exit code of the command.
-async fn work(
-    lease: &Lease,
-    plan: &Plan,
-    signals: &mut Signals,
-) -> Result<(Option<LossReason>, u8), Failure> {
+/// Runs the command until its end, and ends it when the lease is lost. Returns the exit code of the
+/// command, or `None` after a loss.
+async fn work(lease: &Lease, plan: &Plan, signals: &mut Signals) -> Result<Option<u8>, Failure> {
     let deadline = clock::since_1970(clock::now() + lease.remaining()).as_secs();
     let variables: [(&str, OsString); 3] = [
         ("EDGELATCH_FENCING_TOKEN", lease.token().as_u64().to_string().into()),
@@ -68,27 +66,53 @@ async fn work(
         ("EDGELATCH_DEADLINE", deadline.to_string().into()),
     ];
     let mut command = Command::start(&plan.command, variables)?;
+    let mut guard = Guard::start(command.receiver(), lease.remaining(), plan.grace);
     let mut supervisor = Supervisor::new();
-    let keep = hold::keep(lease, plan.lease);
-    let grace = hold::grace(plan.grace);
-    pin!(keep, grace);
-    let status = loop {
-        let action = select! {
-            // The end of the command comes first: a lease that is lost at the same time was held
-            // until then or not at all, which the release finds out.
-            biased;
-            status = command.ended() => break status?,
-            reason = &mut keep, if supervisor.loss().is_none() => {
-                say(&lost(&plan.name, reason));
-                grace.set(hold::grace(plan.grace));
-                supervisor.on_lost(reason)
-            }
-            signal = signals.next() => supervisor.on_signal(signal),
-            () = &mut grace, if supervisor.is_ending() => supervisor.on_grace_over(),
-        };
-        command.perform(action);
+    let status = {
+        let keep = hold::keep(lease, plan.lease);
+        let is_lost = Notify::new();
+        let feed = guard.feed(lease, plan.lease, &is_lost);
+        let grace = hold::grace(plan.grace);
+        pin!(keep, feed, grace);
+        loop {
+            let action = select! {
+                biased;
+                status = command.ended() => break status?,
+                reason = &mut keep, if supervisor.loss().is_none() => {
+                    is_lost.notify_one();
+                    grace.set(hold::grace(plan.grace));
+                    on_lost(&mut supervisor, plan, reason)
+                }
+                signal = signals.next() => supervisor.on_signal(signal),
+                () = &mut grace, if supervisor.is_ending() => supervisor.on_grace_over(),
+                () = &mut feed => None,
+            };
+            command.perform(action);
+        }
     };
-    // Processes that the command has started may still do its work.
+    // The command may have ended because of a loss, before this program noticed it.
+    if let (None, LeaseState::Lost(reason)) = (supervisor.loss(), lease.state()) {
+        command.perform(on_lost(&mut supervisor, plan, reason));
+    }
+    end_descendants(&command, &mut supervisor, plan, signals).await;
+    guard.end().await;
+    Ok(supervisor.loss().is_none().then(|| command::exit_code(status)))
+}
+
+fn on_lost(supervisor: &mut Supervisor, plan: &Plan, reason: LossReason) -> Option<Action> {
+    say(&lost(&plan.name, reason));
+    supervisor.on_lost(reason)
+}
+
+/// After a loss, ends the processes that the command has started, which may still do its work.
+async fn end_descendants(
+    command: &Command,
+    supervisor: &mut Supervisor,
+    plan: &Plan,
+    signals: &mut Signals,
+) {
+    let grace = hold::grace(plan.grace);
+    pin!(grace);
     while supervisor.is_ending() && command.has_descendants() {
         let action = select! {
             signal = signals.next() => supervisor.on_signal(signal),
@@ -97,7 +121,6 @@ async fn work(
         };
         command.perform(action);
     }
-    Ok((supervisor.loss(), command::exit_code(status)))
 }
 
 /// Releases the lease; a second signal ends the attempts. Returns the reason of a loss that the

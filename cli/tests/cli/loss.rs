@@ -2,8 +2,10 @@
 
 use rustix::process::Signal;
 use test_support::faults::{Fault, FaultResponse};
+use test_support::test_env::until;
+use tokio::process::Command;
 
-use crate::support::Env;
+use crate::support::{Env, Process};
 
 /// A command that does not end by itself, and ends at SIGTERM.
 const ENDLESS: [&str; 3] = ["sh", "-c", "echo ready; exec sleep 1000"];
@@ -19,12 +21,29 @@ async fn a_hold_that_is_ended_by_force_ends_the_command() {
     process.end().await.assert(79, "lost \"job\"");
 }
 
+/// Starts a command, and waits for its guard, which the program starts right after it. The script
+/// follows the lines `ready` and its process id.
+async fn spawn_guarded(env: &Env, script: &str) -> Process {
+    let script = format!("echo ready; echo $$; {script}");
+    let mut process = env.spawn_briefly(&["job"], &["sh", "-c", &script]).await;
+    let guard = format!("-- -{}", process.next_line().await.unwrap());
+    until(async || {
+        let list = Command::new("ps").args(["-A", "-o", "args"]).output().await.unwrap();
+        String::from_utf8_lossy(&list.stdout).contains(&guard)
+    })
+    .await;
+    process
+}
+
 /// S32.
 #[tokio::test]
-async fn a_program_that_was_stopped_for_too_long_ends_the_command_when_it_continues() {
+async fn the_command_of_a_program_that_is_stopped_ends_with_the_lease() {
     let env = Env::start().await;
-    let process = env.spawn_briefly(&["job"], &ENDLESS).await;
+    let script = "trap 'echo ended; exit 0' TERM; sleep 1000 & wait";
+    let mut process = spawn_guarded(&env, script).await;
     process.signal(Signal::STOP);
+    // The guard ends the command while the program is stopped.
+    process.until_line("ended").await;
     env.until_exists("job", false).await;
     // Another machine may hold the lock by now.
     let mut other = env.spawn(&[&["run", "-n", "job", "--"][..], &ENDLESS].concat());
@@ -88,12 +107,11 @@ async fn a_hold_that_was_lost_unnoticed_is_reported_at_the_release() {
     process.end().await.assert(79, "lost \"job\"");
 }
 
-/// S36. The hold ends with its lease, and the command with the program.
-#[cfg(target_os = "linux")]
+/// S36. The hold ends with its lease, and the processes of the command with the program.
 #[tokio::test]
 async fn a_killed_program_takes_its_command_along() {
     let env = Env::start().await;
-    let mut process = env.spawn_briefly(&["job"], &ENDLESS).await;
+    let mut process = spawn_guarded(&env, "sleep 1000 & wait").await;
     process.signal(Signal::KILL);
     assert_eq!(process.next_line().await, None);
     env.until_exists("job", false).await;

@@ -9,8 +9,8 @@ use crate::support::{Env, PROGRAM, Process};
 /// a trap has run.
 const REPORTS: &str = "
     trap 'echo command INT' INT; trap 'echo command TERM; exit 7' TERM; trap 'echo command USR1' USR1
-    sh -c 'trap \"echo descendant TERM; exit\" TERM; trap : INT USR1; echo ready
-           while :; do sleep 1000 & wait $!; done' &
+    sh -c 'trap \"echo descendant TERM; exit\" TERM; trap \"\" INT USR1
+           sleep 1000 & echo ready; wait' &
     while :; do wait; done";
 
 #[tokio::test]
