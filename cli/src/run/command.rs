@@ -34,7 +34,7 @@ impl Command {
     /// Starts a command with these variables in its environment.
     ///
     /// The process begins as this program, which replaces itself by the command: see
-    /// [`launch`](super::launch).
+    /// [`launch`](mod@super::launch).
     pub(super) fn start(words: &[OsString], variables: [(&str, OsString); 3]) -> io::Result<Self> {
         let is_in_foreground = is_in_foreground();
         let parent = getpid().as_raw_nonzero().to_string();
