@@ -9,7 +9,7 @@ use super::files::{File, below, read, root};
 const HERE: &str = "tests";
 
 /// The folders with tests: the map names each file in them.
-const FOLDERS: [&str; 2] = ["gateway/tests", HERE];
+const FOLDERS: [&str; 3] = ["cli/tests", "gateway/tests", HERE];
 /// The languages of the tests. Those in Java are one program.
 const LANGUAGES: [&str; 5] = ["rs", "mjs", "js", "ts", "go"];
 

@@ -11,7 +11,7 @@ const PAGES: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/threa
 
 /// The layer of the tests in each folder; the first folder that a path begins with counts. In the
 /// order of the table of layers.
-const LAYERS: [(&str, &str); 20] = [
+const LAYERS: [(&str, &str); 21] = [
     ("proto/", "unit"),
     ("src/", "unit"),
     ("xtask/", "unit"),
@@ -26,6 +26,7 @@ const LAYERS: [(&str, &str); 20] = [
     ("integration/cluster/", "cluster"),
     ("integration/", "integration"),
     ("gateway/tests/gateway/", "gateway"),
+    ("cli/tests/cli/", "cli"),
     ("fault_injection/", "fault-injection"),
     ("gateway/tests/outages/", "fault-injection"),
     ("interop/", "interop"),
@@ -99,7 +100,7 @@ fn name(line: &str) -> Option<&str> {
 
 /// Every file that may hold a test.
 fn files() -> Vec<File> {
-    let all = ["tests", "proto", "src", "gateway", "xtask"].into_iter().flat_map(below);
+    let all = ["tests", "proto", "src", "cli", "gateway", "xtask"].into_iter().flat_map(below);
     all.filter(|file| file.has_ending(&["rs", "mjs"])).collect()
 }
 

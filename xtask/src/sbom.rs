@@ -11,8 +11,12 @@ use crate::setup::{self, Purpose, Tool};
 use crate::workspace::{Workspace, empty_folder};
 
 /// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 3] =
-    [("edgelatch", "."), ("edgelatch-gateway", "gateway"), ("edgelatch-proto", "proto")];
+const CRATES: [(&str, &str); 4] = [
+    ("edgelatch", "."),
+    ("edgelatch-cli", "cli"),
+    ("edgelatch-gateway", "gateway"),
+    ("edgelatch-proto", "proto"),
+];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     setup::ensure(workspace, Purpose::Build.tools())?;

@@ -14,7 +14,7 @@ use crate::progress::output_of;
 use crate::setup::wasm::{self, Compiler};
 
 /// The published packages; the rest of the workspace is internal.
-const PUBLISHED: [&str; 3] = ["edgelatch", "edgelatch-gateway", "edgelatch-proto"];
+const PUBLISHED: [&str; 4] = ["edgelatch", "edgelatch-cli", "edgelatch-gateway", "edgelatch-proto"];
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
 pub(crate) fn fmt(session: &Session<'_>) -> Result<Report> {
@@ -66,6 +66,14 @@ pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
     let mut command = cargo(session);
     command.args(["deny", "--offline", "check", "bans", "licenses", "sources"]);
     let mut report = session.check("cargo deny check bans licenses sources", &mut command)?;
+    for folder in ["cli", "gateway"] {
+        let mut command = cargo(session);
+        // Without the packages for tests, which the first check has seen.
+        command.args(["deny", "--offline", "--exclude-dev", "--config", "deny.toml"]);
+        command.arg("--manifest-path").arg(format!("{folder}/Cargo.toml"));
+        command.args(["check", "bans", "licenses", "sources"]);
+        report += session.check(&format!("cargo deny check: {folder}"), &mut command)?;
+    }
     report += session.check("cargo vet", cargo(session).args(["vet", "--locked", "--frozen"]))?;
     report += advisories::crates(session)?;
     report += advisories::npm(session)?;

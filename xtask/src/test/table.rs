@@ -16,6 +16,7 @@ const DIFFERENTIAL: &str = "scripts::differential::";
 /// The binaries of the suite `unit`.
 const UNIT: &[&str] = &[
     "edgelatch",
+    "edgelatch-cli::bin/edgelatch",
     "edgelatch-fuzz",
     "edgelatch-gateway",
     "edgelatch-gateway::bin/edgelatch-gateway",
@@ -95,6 +96,12 @@ pub(crate) const SUITES: &[Suite] = &[
         Nextest(Binaries::new(&["edgelatch-gateway::cost", "edgelatch-gateway::gateway"]).only_in_full(
             "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/) | test(/^attacker::ending::after_/)",
         )),
+    )
+    .with_tools(&[Redis]),
+    Suite::new(
+        "cli",
+        "the program edgelatch in front of a real gateway: processes that are stopped, killed and cut off",
+        Nextest(Binaries::new(&["edgelatch-cli::cli"])),
     )
     .with_tools(&[Redis]),
     Suite::new(
