@@ -119,12 +119,12 @@ impl Checker<'_> {
         let Scope { max_lease, peer_skew, .. } = *self.scope;
         match (object.form, object.kind) {
             (Form::Bare, Lock) => max_lease + 2 * peer_skew + SECOND,
-            (Form::Bare | Form::Token | Form::Holds | Form::Queue, _) => DAY,
+            (Form::Bare | Form::Token | Form::Holds | Form::Queue | Form::Seats, _) => DAY,
             (Form::Fence, _) => DAY + 60 * SECOND,
             (Form::ReadTimeout, _) => max_lease,
             (Form::Want, _) => 5 * SECOND,
             (Form::Watch, _) => 60 * SECOND,
-            (Form::Seats | Form::Memory, _) => MEMORY.max(max_lease + SECOND),
+            (Form::Memory, _) => MEMORY.max(max_lease + SECOND),
         }
     }
 
