@@ -40,3 +40,22 @@ async fn a_loss_is_the_last_event_of_a_lease() {
     assert_eq!((event.unwrap().state, held), (LeaseState::Lost(LossReason::Gone), Ok(false)));
     assert_eq!(next(&mut events).await, None);
 }
+
+/// The leases of one owner wait for the changes of one hold.
+#[tokio::test]
+async fn a_lease_that_is_dropped_takes_no_event_from_another_lease_of_its_hold() {
+    let env = TestEnv::new().await;
+    let lock = env.client().owner().lock("job").unwrap();
+    let [kept, dropped] = [lock.acquire().await.unwrap(), lock.acquire().await.unwrap()];
+    dropped.release().await.unwrap();
+    let mut events = kept.events();
+    next(&mut events).await.unwrap();
+    let waiting = tokio::spawn(async move { next(&mut events).await });
+    tokio::task::yield_now().await;
+    drop(dropped);
+    env.redis.query::<u64>(&["DEL", "job"]).await;
+    assert_eq!(kept.is_held().await, Ok(false));
+    tokio::task::yield_now().await;
+    assert!(waiting.is_finished(), "it was not woken");
+    assert_eq!(waiting.await.unwrap().unwrap().state, LeaseState::Lost(LossReason::Gone));
+}
