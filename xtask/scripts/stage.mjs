@@ -1,7 +1,8 @@
 /**
- * `node stage.mjs <pkg> <folder> <repository>`: makes the published package from `pkg`. The scripts
- * that the entries share become one file, since a runtime takes time to find and read each file;
- * files for `require` are added; and the manifest names the repository, once the owner has set it.
+ * `node stage.mjs <pkg> <wasm> <folder> <repository>`: makes the published package from `pkg` and
+ * the generated files in `wasm`. The scripts that the entries share become one file, since a runtime
+ * takes time to find and read each file; files for `require` are added; and the manifest names the
+ * repository, once the owner has set it.
  */
 
 import { execFileSync } from "node:child_process";
@@ -28,12 +29,13 @@ const FLAGS = [
   "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`), "--outdir=.", "--allow-overwrite",
 ];
 
-const [pkg, folder, repository] = process.argv.slice(2);
+const [pkg, wasm, folder, repository] = process.argv.slice(2);
 const read = (name) => readFileSync(join(folder, name), "utf8");
 const write = (name, text) => writeFileSync(join(folder, name), text);
 const bundle = (entries, ...flags) => execFileSync("esbuild", [...entries, ...FLAGS, ...flags], { cwd: folder, stdio: "inherit" });
 
-cpSync(pkg, folder, { recursive: true });
+cpSync(pkg, folder, { recursive: true, filter: (path) => path !== join(pkg, "wasm") });
+cpSync(wasm, join(folder, "wasm"), { recursive: true });
 for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, licence));
 
 // Bundled from the scripts that are not joined yet. For the platform `node`, so that `import` finds
