@@ -363,16 +363,12 @@ impl Engine {
         });
     }
 
-    /// Changes the waiters of an operation's subscription.
-    pub(super) fn change_waiters(
-        &mut self,
-        listener: Option<Listener>,
-        change: impl FnOnce(&mut Waiters, u64),
-    ) {
-        let Some(Listener { subscription: key, place }) = listener else { return };
-        let Some(subscription) = self.subscriptions.get_mut(key) else { return };
-        change(&mut subscription.waiters, place);
+    /// Returns the waiters of an operation's subscription, to be changed, and its place.
+    pub(super) fn waiters_of(&mut self, listener: Option<Listener>) -> Option<(&mut Waiters, u64)> {
+        let Listener { subscription: key, place } = listener?;
+        let subscription = self.subscriptions.get_mut(key)?;
         self.notified.push(key);
+        Some((&mut subscription.waiters, place))
     }
 }
 

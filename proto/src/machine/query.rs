@@ -31,7 +31,12 @@ impl Query {
         entropy: Entropy,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let request = RetriedCall::new(call(ids.request()), ATTEMPTS, attempt.get());
+        let script = call(ids.request());
+        Self::of(script, attempt, ids)
+    }
+
+    fn of(script: ScriptCall, attempt: AttemptTime, ids: Ids) -> Self {
+        let request = RetriedCall::new(script, ATTEMPTS, attempt.get());
         Self { ids, request, outcome: None }
     }
 
