@@ -78,7 +78,7 @@ fn build_in(workspace: &Workspace, std: StandardLibrary, folder: &Path) -> Resul
         .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"])
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     if std == StandardLibrary::ForSize {
-        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
+        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="]);
     }
     run(workspace, "npm package: cargo build to WebAssembly", &mut command)?;
     Ok(folder.join(wasm::TARGET).join("npm/edgelatch.wasm"))

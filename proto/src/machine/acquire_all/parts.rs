@@ -124,7 +124,7 @@ impl Parts {
     }
 
     /// Returns the places of the parts that match `of`.
-    pub(in crate::machine) fn places(&self, of: impl Fn(&Part) -> bool) -> Vec<usize> {
+    pub(in crate::machine) fn places(&self, of: &dyn Fn(&Part) -> bool) -> Vec<usize> {
         self.iter().filter(|(_, part)| of(part)).map(|(place, _)| place).collect()
     }
 
