@@ -34,7 +34,7 @@ const WASM_FEATURES: &str = "--enable-bulk-memory --enable-mutable-globals \
     --enable-multivalue";
 /// For fewer compressed bytes: code that is repeated instead of called compresses badly.
 const WASM_PASSES: &str = "-Oz --converge --low-memory-unused --skip-pass=local-cse \
-    --strip-producers --always-inline-max-function-size=2 \
+    --skip-pass=simplify-locals --strip-producers --always-inline-max-function-size=2 \
     --one-caller-inline-max-function-size=0";
 
 /// Builds the gateway for demos and tests, in the profile and with the features of the tests, so

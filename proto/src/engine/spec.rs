@@ -118,7 +118,7 @@ impl Engine {
         Ok(LockSpec { plan, key, reenters: true })
     }
 
-    fn key_of<'a>(&self, targets: &mut dyn Iterator<Item = (EndpointId, &'a Target)>) -> OwnerKey {
+    fn key_of(&self, targets: &mut dyn Iterator<Item = (EndpointId, &Target)>) -> OwnerKey {
         let mut names = Vec::new();
         for (endpoint, target) in targets {
             let id = self.gateway_id(endpoint);
