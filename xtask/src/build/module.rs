@@ -10,8 +10,10 @@ use crate::progress::run;
 use crate::setup::wasm::{self, STD_FLAGS};
 use crate::workspace::{Workspace, empty_folder};
 
-/// One instruction copies memory, instead of a load and a store for each word.
-const FLAGS: &str = "-Cllvm-args=--max-store-memcpy=1";
+/// One instruction copies memory, instead of a load and a store for each word, and no load is
+/// repeated in several branches so that it is partly saved after them.
+const FLAGS: &str = "-Cllvm-args=--max-store-memcpy=1 -Cllvm-args=--enable-pre=false \
+     -Cllvm-args=--enable-load-pre=false";
 
 /// The standard library of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
