@@ -1,8 +1,8 @@
 /**
  * `node stage.mjs <pkg> <wasm> <folder> <repository>`: makes the published package from `pkg` and
- * the generated files in `wasm`. The scripts that the entries share become one file, since a runtime
- * takes time to find and read each file; files for `require` are added; and the manifest names the
- * repository, once the owner has set it.
+ * the generated files in `wasm`. The scripts that the entries share become one file, since a
+ * runtime takes time to find and read each file; files for `require` are added; and the manifest
+ * names the repository, once the owner has set it.
  */
 
 import { execFileSync } from "node:child_process";
@@ -34,7 +34,7 @@ const write = (name, text) => writeFileSync(join(folder, name), text);
 const esbuild = (...flags) => execFileSync("esbuild", [...COMMON_FLAGS, ...flags], { cwd: folder, stdio: "inherit" });
 const bundle = (entries, ...flags) => esbuild(...entries, ...BUNDLE_FLAGS, ...flags);
 
-/** The end of a bundle: its exports, or a hint of them for `import` from a file for `require`. */
+/** The end of a bundle: its exports; in a file for `require`, the hint of them for `import`. */
 const EXPORTS = /\b(export\{[^{}]+\};|0&&\(module\.exports=\{[^{}]+\}\);)/;
 
 /**

@@ -35,6 +35,7 @@ impl Query {
         Self::of(script, attempt, ids)
     }
 
+    // Once in the npm package, for all kinds of `call`.
     #[inline(never)]
     fn of(script: ScriptCall, attempt: AttemptTime, ids: Ids) -> Self {
         let request = RetriedCall::new(script, ATTEMPTS, attempt.get());
