@@ -191,8 +191,10 @@ impl Start<'_, '_> {
 
     fn of_permits(&mut self, client: &Client, calls: &PermitCalls, given: &Given) -> Begun {
         let (numbers, to) = (given.numbers(), client.to());
-        let ids =
-            given.texts.iter().map(|id| PermitId::parse(id)).collect::<Result<Vec<_>, _>>()?;
+        let mut ids = Vec::new();
+        for id in &given.texts {
+            ids.push(PermitId::parse(id)?);
+        }
         Ok(match given.method {
             method::ADD_PERMITS => self.once(to, calls.add(given.signed()), figure),
             method::RELEASE => self.once(to, calls.release_ids(&ids), figure),

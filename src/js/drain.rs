@@ -47,12 +47,16 @@ impl Engine {
     ) -> Option<String> {
         let mut cx = Context { now: instant(monotonic, wall), entropy: &mut entropy };
         change(self, &mut cx);
+        self.drain(extent, &mut cx)
+    }
+
+    fn drain(&mut self, extent: Extent, cx: &mut Context<'_>) -> Option<String> {
         match extent {
             Extent::Later => return None,
-            Extent::Events => self.drain_events(None, &mut cx),
+            Extent::Events => self.drain_events(None, cx),
             Extent::Scope(scope) => {
-                self.drain_events(Some(scope), &mut cx);
-                self.drain_io(scope, &cx);
+                self.drain_events(Some(scope), cx);
+                self.drain_io(scope, cx);
             }
         }
         self.records.take()

@@ -18,6 +18,7 @@ mod records;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::mem::ManuallyDrop;
 use core::time::Duration;
 
 use wasm_bindgen::prelude::*;
@@ -47,7 +48,8 @@ static ALLOCATOR: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_all
 /// The client of all gateways of a program.
 #[wasm_bindgen(skip_typescript)]
 pub struct Engine {
-    engine: engine::Engine,
+    /// Never dropped, since JavaScript keeps it as long as the module.
+    engine: ManuallyDrop<engine::Engine>,
     /// The calls of JavaScript that have not ended, sorted by their operations.
     calls: Vec<(OpId, Call)>,
     records: Records,
@@ -61,7 +63,7 @@ impl Engine {
     #[expect(clippy::new_without_default, reason = "only JavaScript calls it")]
     pub fn new() -> Self {
         Self {
-            engine: engine::Engine::new(),
+            engine: ManuallyDrop::new(engine::Engine::new()),
             calls: Vec::new(),
             records: Records::default(),
             unused: UnusedEntries::default(),

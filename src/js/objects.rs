@@ -166,7 +166,9 @@ pub(super) fn create(
         }
         (Object::Several(client, locks), kind::LIST) => {
             let Object::Lock(lock) = other else { return Err(stray()) };
-            Object::Several(client.clone(), locks.iter().chain([lock]).cloned().collect())
+            let mut locks = locks.clone();
+            locks.push(lock.clone());
+            Object::Several(client.clone(), locks)
         }
         (Object::Several(client, locks), _) => {
             let specs = locks.iter().map(|lock| LockSpec::clone(&lock.spec));
@@ -175,7 +177,10 @@ pub(super) fn create(
             } else {
                 engine.red_lock(specs, numbers.rejoin_delay()?)?
             };
-            let endpoints = locks.iter().flat_map(|lock| lock.endpoints.iter().cloned()).collect();
+            let mut endpoints = Vec::new();
+            for lock in locks {
+                endpoints.extend_from_slice(&lock.endpoints);
+            }
             Object::Lock(Lock { endpoints, ..client.lock(spec) })
         }
         _ => return Err(stray()),
@@ -242,12 +247,13 @@ fn guard(
 
 /// Splits concatenated values; the numbers after the first are their lengths.
 fn values<'a>(numbers: &Numbers<'_>, bytes: &'a [u8]) -> Vec<&'a [u8]> {
-    let mut rest = bytes;
-    let lengths = (1..numbers.0.len()).map(|place| numbers.small(place) as usize);
-    let values = lengths.map_while(|length| {
-        let (value, after) = rest.split_at_checked(length)?;
+    let (mut values, mut rest) = (Vec::new(), bytes);
+    for place in 1..numbers.0.len() {
+        let Some((value, after)) = rest.split_at_checked(numbers.small(place) as usize) else {
+            break;
+        };
+        values.push(value);
         rest = after;
-        Some(value)
-    });
-    values.collect()
+    }
+    values
 }

@@ -22,6 +22,7 @@ pub(super) struct Numbers<'a>(pub(super) &'a [f64]);
 impl Numbers<'_> {
     /// Returns the number in this place, if one was given.
     #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+    #[inline(never)]
     pub(super) fn get(&self, place: usize) -> Option<i64> {
         self.0.get(place).filter(|number| !number.is_nan()).map(|number| *number as i64)
     }
@@ -36,6 +37,7 @@ impl Numbers<'_> {
         self.0.get(place).map_or(0, |number| *number as u32)
     }
 
+    #[inline(never)]
     fn time(&self, place: usize) -> Option<Duration> {
         self.get(place).map(|ms| Duration::from_millis(ms.unsigned_abs()))
     }

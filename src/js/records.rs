@@ -103,10 +103,18 @@ pub(super) struct Records {
 
 impl Records {
     /// Adds a record of this kind.
-    pub(super) fn add(&mut self, kind: u32, fields: impl IntoIterator<Item = Value>) {
-        self.json.push(if self.json.is_empty() { '[' } else { ',' });
-        let fields = core::iter::once(kind.into()).chain(fields);
-        Value::List(fields.collect()).write(&mut self.json);
+    pub(super) fn add<const N: usize>(&mut self, kind: u32, fields: [Value; N]) {
+        self.add_list(kind, &fields);
+    }
+
+    fn add_list(&mut self, kind: u32, fields: &[Value]) {
+        self.json.push_str(if self.json.is_empty() { "[[" } else { ",[" });
+        self.json.push_str(&kind.to_string());
+        for field in fields.iter().filter(|field| !matches!(field, Value::Absent)) {
+            self.json.push(',');
+            field.write(&mut self.json);
+        }
+        self.json.push(']');
     }
 
     /// Adds the body of the request of the last record.

@@ -1,12 +1,13 @@
 /**
- * `node stage.mjs <pkg> <folder> <repository>`: makes the published package from `pkg`. The scripts
- * that the entries share become one file, since a runtime takes time to find and read each file;
- * files for `require` are added; and the manifest names the repository, once the owner has set it.
+ * `node stage.mjs <pkg> <wasm> <folder> <repository>`: makes the published package from `pkg` and
+ * the generated files in `wasm`. The scripts that the entries share become one file, since a
+ * runtime takes time to find and read each file; files for `require` are added; and the manifest
+ * names the repository, once the owner has set it.
  */
 
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 
 /** The entries of the npm package. */
 const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
@@ -19,21 +20,36 @@ const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module",
 /** The declarations that have a copy for `require`. */
 const DECLARATIONS = ["errors", "index", "objects", "slim"];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
-/**
- * White space and syntax are minified; names stay and lines are short, so that stack traces are
- * readable: Node prints the line of an error.
- */
-const FLAGS = [
-  "--bundle", "--minify-whitespace", "--minify-syntax", "--line-limit=120", "--sourcemap", "--charset=utf8", "--log-level=warning",
-  "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`), "--outdir=.", "--allow-overwrite",
+/** White space is minified; lines are short, since Node prints the line of an error. */
+const COMMON_FLAGS = [
+  "--minify-whitespace", "--line-limit=120", "--sourcemap", "--charset=utf8", "--log-level=warning", "--outdir=.", "--allow-overwrite",
+];
+const BUNDLE_FLAGS = [
+  "--bundle", "--minify-syntax", "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`),
 ];
 
-const [pkg, folder, repository] = process.argv.slice(2);
+const [pkg, wasm, folder, repository] = process.argv.slice(2);
 const read = (name) => readFileSync(join(folder, name), "utf8");
 const write = (name, text) => writeFileSync(join(folder, name), text);
-const bundle = (entries, ...flags) => execFileSync("esbuild", [...entries, ...FLAGS, ...flags], { cwd: folder, stdio: "inherit" });
+const esbuild = (...flags) => execFileSync("esbuild", [...COMMON_FLAGS, ...flags], { cwd: folder, stdio: "inherit" });
+const bundle = (entries, ...flags) => esbuild(...entries, ...BUNDLE_FLAGS, ...flags);
 
-cpSync(pkg, folder, { recursive: true });
+/** The end of a bundle: its exports; in a file for `require`, the hint of them for `import`. */
+const EXPORTS = /\b(export\{[^{}]+\};|0&&\(module\.exports=\{[^{}]+\}\);)/;
+
+/**
+ * Shortens the names of variables inside functions. Names at the top level stay, so that stack
+ * traces are readable: esbuild keeps them in a script, which has no `export`.
+ */
+function shortenVariables(name) {
+  const [script, exported, rest] = read(name).split(EXPORTS);
+  if (!exported) throw new Error(`${name} exports nothing`);
+  write(name, script + rest);
+  esbuild(name, "--minify-identifiers", `--out-extension:.js=${extname(name)}`, `--footer:js=${exported}`);
+}
+
+cpSync(pkg, folder, { recursive: true, filter: (path) => path !== join(pkg, "wasm") });
+cpSync(wasm, join(folder, "wasm"), { recursive: true });
 for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, licence));
 
 // Bundled from the scripts that are not joined yet. For the platform `node`, so that `import` finds
@@ -46,6 +62,7 @@ for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).rep
 bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
 for (const name of SHARED) rmSync(join(folder, name));
 if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");
+for (const name of ["edgelatch.js", ...COMMON_JS.map((name) => `${name}.cjs`)]) shortenVariables(name);
 
 if (!repository.includes("OWNER")) {
   const source = { repository: { type: "git", url: `git+${repository}.git` }, homepage: repository, bugs: `${repository}/issues` };

@@ -3,7 +3,7 @@
 mod module;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
@@ -14,6 +14,7 @@ use crate::process::forward;
 use crate::progress::{quiet, run};
 use crate::setup;
 use crate::workspace::{Workspace, copy_folder, empty_folder};
+use module::StandardLibrary;
 pub(crate) use module::is_reproducible;
 
 /// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
@@ -33,7 +34,7 @@ const WASM_FEATURES: &str = "--enable-bulk-memory --enable-mutable-globals \
     --enable-multivalue";
 /// For fewer compressed bytes: code that is repeated instead of called compresses badly.
 const WASM_PASSES: &str = "-Oz --converge --low-memory-unused --skip-pass=local-cse \
-    --strip-producers --always-inline-max-function-size=2 \
+    --skip-pass=simplify-locals --strip-producers --always-inline-max-function-size=2 \
     --one-caller-inline-max-function-size=0";
 
 /// Builds the gateway for demos and tests, in the profile and with the features of the tests, so
@@ -56,7 +57,13 @@ pub(crate) fn fast_gateway(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Builds the generated part of the npm package: `pkg/wasm`.
 pub(crate) fn package(workspace: &Workspace) -> Result<()> {
-    let module = module::build(workspace, "")?;
+    let std = StandardLibrary::available(workspace);
+    generate(workspace, std, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
+}
+
+/// Builds the module with its glue into the folder `to`. `folder` has the files of earlier steps.
+fn generate(workspace: &Workspace, std: StandardLibrary, folder: &Path, to: &Path) -> Result<()> {
+    let module = module::build(workspace, std)?;
     let fingerprint = Fingerprint::new()
         .path(&module)?
         .path(&workspace.npm_folder().join("package-lock.json"))?
@@ -65,40 +72,52 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
         .bytes(GLUE_FLAGS.as_bytes())
         .bytes(WASM_FEATURES.as_bytes())
         .bytes(WASM_PASSES.as_bytes());
-    let to = workspace.root.join("pkg/wasm");
-    let record = workspace.folder("npm")?.join("wasm.fingerprint");
+    let record = folder.join("wasm.fingerprint");
     if fingerprint.is_recorded(&record) && to.join("inline.js").exists() {
         return Ok(());
     }
-    let raw = empty_folder(workspace.folder("npm")?.join("wasm"))?;
+    let raw = empty_folder(folder.join("wasm"))?;
     let mut bindgen = workspace.command("wasm-bindgen");
     bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", "edgelatch", "--out-dir"]);
     bindgen.arg(&raw).arg(&module);
     run(workspace, "npm package: wasm-bindgen, the glue to JavaScript", &mut bindgen)?;
 
-    copy_folder(&raw, &empty_folder(to.clone())?)?;
+    copy_folder(&raw, &empty_folder(to.to_owned())?)?;
     let mut opt = workspace.command("wasm-opt");
     opt.args(WASM_PASSES.split(' ')).args(WASM_FEATURES.split(' '));
     opt.arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(to.join("edgelatch_bg.wasm"));
     run(workspace, "npm package: wasm-opt -Oz, fewer bytes", &mut opt)?;
-    quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(&to))?;
+    quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(to))?;
     fingerprint.record(&record)
 }
 
 /// Packs the npm package for publication, and returns the path of the tarball.
 pub(crate) fn tarball(workspace: &Workspace) -> Result<PathBuf> {
     package(workspace)?;
-    let folder = workspace.folder("npm")?;
+    pack(workspace, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
+}
+
+/// Packs the npm package as a machine without the source of the standard library does, and returns
+/// the path of the tarball.
+pub(crate) fn plain_tarball(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.folder("npm-plain")?;
+    let wasm = folder.join("generated");
+    generate(workspace, StandardLibrary::Distributed, &folder, &wasm)?;
+    pack(workspace, &folder, &wasm)
+}
+
+/// Packs `pkg` with the generated files of `wasm`, in `folder`.
+fn pack(workspace: &Workspace, folder: &Path, wasm: &Path) -> Result<PathBuf> {
     let staged = empty_folder(folder.join("package"))?;
     let mut stage = workspace.node();
-    stage.arg("xtask/scripts/stage.mjs").arg("pkg").arg(&staged);
+    stage.arg("xtask/scripts/stage.mjs").arg("pkg").arg(wasm).arg(&staged);
     quiet(workspace, "staging", stage.arg(env!("CARGO_PKG_REPOSITORY")))?;
     let tarball = folder.join(format!("edgelatch-{}.tgz", npm_version(workspace)?));
     let fingerprint = Fingerprint::new().path(&staged)?;
     let record = folder.join("package.fingerprint");
     if !(fingerprint.is_recorded(&record) && tarball.exists()) {
         let mut pack = workspace.command("npm");
-        pack.args(["pack", "--ignore-scripts", "--pack-destination"]).arg(&folder);
+        pack.args(["pack", "--ignore-scripts", "--pack-destination"]).arg(folder);
         run(workspace, "npm package: npm pack", pack.current_dir(&staged))?;
         fingerprint.record(&record)?;
     }
@@ -142,10 +161,12 @@ pub(crate) fn npm_version(workspace: &Workspace) -> Result<String> {
 /// `cargo xtask size`: prints the size of each published file, and its change.
 pub(crate) fn print_sizes(workspace: &Workspace, record: bool) -> Result<ExitCode> {
     setup::ensure(workspace, setup::BUILD)?;
+    let is_small = StandardLibrary::available(workspace) == StandardLibrary::ForSize;
+    ensure!(is_small || !record, "the sizes of a plain build are not those of a release");
     let folder = consumer(workspace, "consumer")?.join("node_modules/edgelatch");
     let mut node = workspace.node();
     node.arg("xtask/scripts/weigh.mjs").arg(folder).arg(tarball(workspace)?);
     node.args(record.then_some("--record"));
-    node.envs(module::builds_std().then_some(("EDGELATCH_SMALL_STD", "1")));
+    node.envs(is_small.then_some(("EDGELATCH_SMALL_STD", "1")));
     forward("the scale", &mut node)
 }

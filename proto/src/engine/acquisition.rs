@@ -238,11 +238,13 @@ impl Engine {
             Ok(grants) => {
                 let count = targets.len();
                 let quorum = if matches!(rule, Rule::Majority(_)) { count / 2 + 1 } else { count };
-                let parts = targets.into_iter().zip(grants);
-                let part = |((to, target), MultiGrantPart { grant, counts })| {
-                    Part::new(to, target, grant, counts)
-                };
-                self.end_acquisition(op, Ok((parts.map(part).collect(), quorum)), cx);
+                let mut parts = Vec::with_capacity(count);
+                for ((to, target), MultiGrantPart { grant, counts }) in
+                    targets.into_iter().zip(grants)
+                {
+                    parts.push(Part::new(to, target, grant, counts));
+                }
+                self.end_acquisition(op, Ok((parts, quorum)), cx);
             }
             // Redis has executed nothing: it is a cluster, so the members of each slot form a part
             // of their own.

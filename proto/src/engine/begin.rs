@@ -3,16 +3,17 @@
 use alloc::sync::Arc;
 
 use super::acquisition::{Acquisition, CANCELLED};
-use super::endpoint::Endpoint;
 use super::operation::{Outcome, Task};
 use super::runner::Runner;
 use super::{Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId, Terms};
 use crate::error::{AcquireError, RequestError};
-use crate::machine::{AwaitLatch, Entropy, Once, Query};
+use crate::machine::{AwaitLatch, Once, Query};
 use crate::name::RequestId;
 use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall};
 use crate::protocol::script::ScriptCall;
-use crate::time::Instant;
+
+/// The outcome of a request without entropy.
+const NO_ENTROPY: Outcome = Outcome::Replied(Err(RequestError::NoEntropy), false);
 
 impl Engine {
     /// Acquires a lock, for an owner if there is one. If the caller has cancelled already
@@ -52,12 +53,14 @@ impl Engine {
             self.finish(op, Outcome::Opened(Err(CANCELLED)));
             return op;
         }
-        let no_entropy = Outcome::Opened(Err(AcquireError::NoEntropy));
-        self.begin((scope, to), (Task::AwaitLatch, no_entropy), cx, |endpoint, entropy, now| {
-            let Terms { wait, budget, .. } = terms;
+        let Terms { wait, budget, .. } = terms;
+        let runner = self.endpoint(to).zip(cx.draw()).map(|(endpoint, entropy)| {
             let attempt = endpoint.gateway.attempt();
-            Runner::AwaitLatch(AwaitLatch::new(calls, wait, budget, attempt, entropy, now).into())
-        })
+            let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, cx.now);
+            Runner::AwaitLatch(machine.into())
+        });
+        let no_entropy = Outcome::Opened(Err(AcquireError::NoEntropy));
+        self.begin((scope, to), Task::AwaitLatch, runner.ok_or(no_entropy), cx)
     }
 
     /// Sends a query, which changes nothing or recognizes its own copies.
@@ -68,10 +71,10 @@ impl Engine {
         call: impl FnOnce(RequestId) -> ScriptCall,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let no_entropy = Outcome::Replied(Err(RequestError::NoEntropy), false);
-        self.begin((scope, to), (Task::Request, no_entropy), cx, |endpoint, entropy, _| {
+        let runner = self.endpoint(to).zip(cx.draw()).map(|(endpoint, entropy)| {
             Runner::Query(Query::new(call, endpoint.gateway.attempt(), entropy).into())
-        })
+        });
+        self.begin((scope, to), Task::Request, runner.ok_or(NO_ENTROPY), cx)
     }
 
     /// Executes an idempotent call.
@@ -82,29 +85,25 @@ impl Engine {
         call: IdempotentCall,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let no_entropy = Outcome::Replied(Err(RequestError::NoEntropy), false);
-        self.begin((scope, to), (Task::Request, no_entropy), cx, |endpoint, entropy, now| {
+        let runner = self.endpoint(to).zip(cx.draw()).map(|(endpoint, entropy)| {
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
-            Runner::Once(Once::new(call, attempt, entropy, clock, now).into())
-        })
+            Runner::Once(Once::new(call, attempt, entropy, clock, cx.now).into())
+        });
+        self.begin((scope, to), Task::Request, runner.ok_or(NO_ENTROPY), cx)
     }
 
-    /// Begins an operation at one gateway. `machine` creates its machine; without entropy the
-    /// operation ends with the outcome `no_entropy`.
+    /// Begins an operation at one gateway: runs its machine, or ends with an outcome.
     fn begin(
         &mut self,
         (scope, to): (ScopeId, EndpointId),
-        (task, no_entropy): (Task, Outcome),
+        task: Task,
+        runner: Result<Runner, Outcome>,
         cx: &mut Context<'_>,
-        machine: impl FnOnce(&Endpoint, Entropy, Instant) -> Runner,
     ) -> OpId {
         let op = self.insert(scope, task, cx);
-        match (self.endpoint(to), cx.draw()) {
-            (Some(endpoint), Some(entropy)) => {
-                let runner = machine(endpoint, entropy, cx.now);
-                self.run(op, runner, [to].into(), cx);
-            }
-            _ => self.finish(op, no_entropy),
+        match runner {
+            Ok(runner) => self.run(op, runner, [to].into(), cx),
+            Err(outcome) => self.finish(op, outcome),
         }
         self.settle(cx);
         op

@@ -82,6 +82,7 @@ impl core::fmt::Debug for Context<'_> {
 }
 
 impl Context<'_> {
+    #[inline(never)]
     fn draw(&mut self) -> Option<Entropy> {
         (self.entropy)()
     }

@@ -229,7 +229,9 @@ impl Engine {
         operation.calls = kept;
         let to = operation.endpoints.get(place).copied();
         replaced.into_iter().for_each(|(.., key)| self.drop_call(key));
-        self.change_waiters(listener, |waiters, place| waiters.on_sent(place));
+        if let Some((waiters, place)) = self.waiters_of(listener) {
+            waiters.on_sent(place);
+        }
         let Some(to) = to else { return };
         if let Some(key) = self.begin_call((op, scope), (id, to), script, now)
             && let Some(operation) = self.ops.get_mut(op.0)
@@ -242,7 +244,9 @@ impl Engine {
     fn wait(&mut self, op: OpId, why: TimeoutReason, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get(op.0) else { return };
         let listener = operation.listener;
-        self.change_waiters(listener, |waiters, place| waiters.on_timeout_set(place, why));
+        if let Some((waiters, place)) = self.waiters_of(listener) {
+            waiters.on_timeout_set(place, why);
+        }
         if why == TimeoutReason::LastTry {
             // A waiter with nothing left but its last attempt leaves messages to other waiters.
             return self.unsubscribe(op);
@@ -292,8 +296,8 @@ impl Engine {
         let (calls, listener) = (core::mem::take(&mut operation.calls), operation.listener);
         calls.into_iter().for_each(|(.., key)| self.drop_call(key));
         // A waiter that was woken and did not acquire passes the message on when it leaves.
-        if is_served {
-            self.change_waiters(listener, |waiters, place| waiters.retry_ended(place, false));
+        if is_served && let Some((waiters, place)) = self.waiters_of(listener) {
+            waiters.retry_ended(place, false);
         }
         self.unsubscribe(op);
     }

@@ -46,16 +46,17 @@ impl Engine {
                 }
             }
         }
-        let share = |(_, endpoint, pacing, content): (_, _, _, Content<'_>)| {
+        let mut shares = Vec::new();
+        for (_, endpoint, pacing, content) in parts {
             let target = match content {
-                Content::Other(target) => target.clone(),
-                Content::Members(members) => {
-                    let publish = self.endpoint(endpoint)?.gateway.announces();
-                    Target::Lock(LockCalls::of_set(members.into_iter().cloned(), publish)?)
-                }
+                Content::Other(target) => Some(target.clone()),
+                Content::Members(members) => self.endpoint(endpoint).and_then(|endpoint| {
+                    let publish = endpoint.gateway.announces();
+                    LockCalls::of_set(members.into_iter().cloned(), publish).map(Target::Lock)
+                }),
             };
-            Some(Share { endpoint, target, pacing })
-        };
-        parts.into_iter().filter_map(share).collect()
+            shares.extend(target.map(|target| Share { endpoint, target, pacing }));
+        }
+        shares
     }
 }

@@ -1,6 +1,5 @@
 //! The specification of a lock of any kind.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::plan::{Plan, Rule, Share};
@@ -75,8 +74,7 @@ impl Engine {
         }
         let ordered = self.parts(&members, false);
         let first = ordered.first().ok_or_else(|| no("at least one lock"))?.target.clone();
-        let targets = ordered.iter().map(|part| (part.endpoint, &part.target));
-        let key = self.key_of(targets);
+        let key = self.key_of(&mut ordered.iter().map(|part| (part.endpoint, &part.target)));
         Ok(LockSpec {
             plan: Plan { first, rule: Rule::All(members), lease_max },
             key,
@@ -115,17 +113,18 @@ impl Engine {
         let targets: Vec<(EndpointId, Target)> = targets(&members).collect();
         let (_, first) = targets.first().ok_or_else(|| no("at least one lock"))?;
         let lease_max = rejoin_delay.map(RejoinDelay::lease_max);
-        let key = self.key_of(targets.iter().map(|(endpoint, target)| (*endpoint, target)));
+        let key = self.key_of(&mut targets.iter().map(|(endpoint, target)| (*endpoint, target)));
         let plan = Plan { first: first.clone(), rule: Rule::Majority(members), lease_max };
         Ok(LockSpec { plan, key, reenters: true })
     }
 
-    fn key_of<'a>(&self, targets: impl Iterator<Item = (EndpointId, &'a Target)>) -> OwnerKey {
-        let names = targets.flat_map(|(endpoint, target)| {
-            let id: String = self.gateway_id(endpoint).into();
-            target.names().into_iter().map(move |name| (id.clone(), name.clone()))
-        });
-        OwnerKey { names: names.collect(), side: Side::Whole }
+    fn key_of(&self, targets: &mut dyn Iterator<Item = (EndpointId, &Target)>) -> OwnerKey {
+        let mut names = Vec::new();
+        for (endpoint, target) in targets {
+            let id = self.gateway_id(endpoint);
+            names.extend(target.names().into_iter().map(|name| (id.into(), name.clone())));
+        }
+        OwnerKey { names, side: Side::Whole }
     }
 
     pub(super) fn gateway_id(&self, endpoint: EndpointId) -> &str {

@@ -111,7 +111,7 @@ impl Engine {
         let may = endpoint.gateway.can_subscribe() && !endpoint.health.is_unsupported();
         let Some(key) = may.then(|| self.find_subscription(scope, *to, topic, cx.now)).flatten()
         else {
-            self.change_health(*to, Health::on_polling);
+            self.change_health(*to, &mut Health::on_polling);
             return None;
         };
         let subscription = self.subscriptions.get_mut(key)?;
@@ -202,7 +202,7 @@ impl Engine {
         }
     }
 
-    fn change_health(&mut self, id: EndpointId, change: impl FnOnce(&mut Health)) {
+    fn change_health(&mut self, id: EndpointId, change: &mut dyn FnMut(&mut Health)) {
         let Some(endpoint) = self.endpoint_mut(id) else { return };
         let before = endpoint.health.notification_mode();
         change(&mut endpoint.health);
@@ -241,7 +241,7 @@ impl Engine {
             | Stream::Open(Open { since, confirmed_at: None, .. })
                 if is_overdue(*since) =>
             {
-                self.change_health(endpoint, |health| health.on_ack_timeout(now));
+                self.change_health(endpoint, &mut |health| health.on_ack_timeout(now));
                 self.close_stream(key, true);
             }
             Stream::Open(Open { until, .. }) if now.has_reached(*until) => {
@@ -252,7 +252,7 @@ impl Engine {
             Stream::Open(Open { received_at, .. }) => {
                 let silent = now.max_elapsed(*received_at);
                 if self.endpoint(endpoint).is_some_and(|it| it.health.is_dead(silent)) {
-                    self.change_health(endpoint, |health| health.on_failure(now));
+                    self.change_health(endpoint, &mut |health| health.on_failure(now));
                     self.close_stream(key, true);
                 }
             }
@@ -296,7 +296,7 @@ impl Engine {
                 subscription.waiters.on_unsubscribed();
                 self.notified.push(key);
                 let endpoint = subscription.endpoint;
-                self.change_health(endpoint, |health| health.on_failure(cx.now));
+                self.change_health(endpoint, &mut |health| health.on_failure(cx.now));
             }
         }
         if let Some(subscription) = self.subscriptions.get(key) {
@@ -315,7 +315,7 @@ impl Engine {
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
         let mut until = None;
         let endpoint = subscription.endpoint;
-        self.change_health(endpoint, |health| {
+        self.change_health(endpoint, &mut |health| {
             until = health.on_response(status, retry_after, cx.now)
         });
         let Some(until) = until else { return self.close_stream(key, true) };
@@ -354,7 +354,7 @@ impl Engine {
         }
         let is_sign_of_life = !has_event && open.confirmed_at.is_some();
         self.notified.push(key);
-        self.change_health(endpoint, |health| {
+        self.change_health(endpoint, &mut |health| {
             if is_confirmed {
                 health.on_confirmed();
             }
@@ -364,16 +364,12 @@ impl Engine {
         });
     }
 
-    /// Changes the waiters of an operation's subscription.
-    pub(super) fn change_waiters(
-        &mut self,
-        listener: Option<Listener>,
-        change: impl FnOnce(&mut Waiters, u64),
-    ) {
-        let Some(Listener { subscription: key, place }) = listener else { return };
-        let Some(subscription) = self.subscriptions.get_mut(key) else { return };
-        change(&mut subscription.waiters, place);
+    /// Returns the waiters of an operation's subscription, to be changed, and its place.
+    pub(super) fn waiters_of(&mut self, listener: Option<Listener>) -> Option<(&mut Waiters, u64)> {
+        let Listener { subscription: key, place } = listener?;
+        let subscription = self.subscriptions.get_mut(key)?;
         self.notified.push(key);
+        Some((&mut subscription.waiters, place))
     }
 }
 

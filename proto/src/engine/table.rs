@@ -49,14 +49,15 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     pub(super) fn insert(&mut self, entry: T) -> Key {
+        let entry = Some(Box::new(entry));
         if let Some(index) = self.free.pop()
             && let Some(slot) = self.slots.get_mut(index as usize)
         {
-            slot.entry = Some(Box::new(entry));
+            slot.entry = entry;
             return Key { index, generation: slot.generation };
         }
         let index = u32::try_from(self.slots.len()).unwrap_or(u32::MAX);
-        self.slots.push(Slot { generation: NonZeroU32::MIN, entry: Some(Box::new(entry)) });
+        self.slots.push(Slot { generation: NonZeroU32::MIN, entry });
         Key { index, generation: NonZeroU32::MIN }
     }
 

@@ -97,7 +97,7 @@ impl AcquireQuorum {
     /// Tries all missing nodes. The lowest keeps its owner if it refuses, unless a node is held;
     /// the other nodes end theirs.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(|part| part.needs_try(now));
+        let places = self.parts.places(&|part| part.needs_try(now));
         let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
         self.send_tries(&places, last, now);
         self.stage = Stage::Requesting((NodeSet::All, last));
@@ -208,7 +208,7 @@ impl AcquireQuorum {
         self.extended = false;
         let is_final = |part: &Part| part.status().is_final();
         let is_over = last || self.cannot_agree(now);
-        if is_over || self.parts.places(is_final).len() > self.tolerated() {
+        if is_over || self.parts.places(&is_final).len() > self.tolerated() {
             let error = self.error(now);
             return self.stage.end(&mut self.parts, error);
         }
@@ -222,7 +222,7 @@ impl AcquireQuorum {
                 if now.has_reached(until) {
                     self.release_all_except(None);
                 } else {
-                    let missing = self.parts.places(|part| part.held(now).is_none());
+                    let missing = self.parts.places(&|part| part.held(now).is_none());
                     missing.into_iter().for_each(|place| self.parts.undo_if_spent(place));
                 }
                 self.pause(NodeSet::All, now);

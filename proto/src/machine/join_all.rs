@@ -28,32 +28,26 @@ impl<M> JoinAll<M> {
     fn others(&mut self, but: usize) -> impl Iterator<Item = (usize, &mut M)> {
         self.machines.iter_mut().enumerate().filter(move |(place, _)| *place != but)
     }
+}
 
-    /// Returns the place of the machine that an input concerns, and the input with that machine's
-    /// call id. `None` means all machines.
-    fn route(&self, input: Input) -> (Option<usize>, Input) {
-        let count = u32::try_from(self.machines.len()).unwrap_or(u32::MAX).max(1);
-        let split = |CallId(call)| (usize::try_from(call % count).ok(), CallId(call / count));
-        match input {
-            Input::Reply { call, reply } => {
-                let (place, call) = split(call);
-                (place, Input::Reply { call, reply })
-            }
-            Input::Refused { call, refusal } => {
-                let (place, call) = split(call);
-                (place, Input::Refused { call, refusal })
-            }
-            Input::Failed { call, kind } => {
-                let (place, call) = split(call);
-                (place, Input::Failed { call, kind })
-            }
-            Input::Subscribed { .. }
-            | Input::Notified { .. }
-            | Input::AcquiredByOther { .. }
-            | Input::Unsubscribed
-            | Input::Timeout
-            | Input::Cancelled => (None, input),
+/// Returns the place of the machine that an input concerns, of `count` machines, and replaces the
+/// call id by that machine's. `None` means all machines.
+fn route(input: &mut Input, count: usize) -> Option<usize> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    match input {
+        Input::Reply { call: CallId(call), .. }
+        | Input::Refused { call: CallId(call), .. }
+        | Input::Failed { call: CallId(call), .. } => {
+            let place = usize::try_from(*call % count).ok();
+            *call /= count;
+            place
         }
+        Input::Subscribed { .. }
+        | Input::Notified { .. }
+        | Input::AcquiredByOther { .. }
+        | Input::Unsubscribed
+        | Input::Timeout
+        | Input::Cancelled => None,
     }
 }
 
@@ -61,9 +55,9 @@ impl<M: Machine> Machine for JoinAll<M> {
     type Outcome = Vec<M::Outcome>;
 
     /// Passes the input to the machine whose call it concerns, else to all machines.
-    fn handle(&mut self, input: Input, now: Instant) {
-        match self.route(input) {
-            (Some(place), input) => {
+    fn handle(&mut self, mut input: Input, now: Instant) {
+        match route(&mut input, self.machines.len()) {
+            Some(place) => {
                 if let Some(machine) = self.machines.get_mut(place) {
                     machine.handle(input, now);
                 }
@@ -72,7 +66,7 @@ impl<M: Machine> Machine for JoinAll<M> {
                     other.handle(Input::Timeout, now);
                 }
             }
-            (None, input) => self.iter_mut().for_each(|machine| machine.handle(input.clone(), now)),
+            None => self.iter_mut().for_each(|machine| machine.handle(input.clone(), now)),
         }
     }
 

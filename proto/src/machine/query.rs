@@ -31,7 +31,14 @@ impl Query {
         entropy: Entropy,
     ) -> Self {
         let mut ids = Ids::new(entropy);
-        let request = RetriedCall::new(call(ids.request()), ATTEMPTS, attempt.get());
+        let script = call(ids.request());
+        Self::of(script, attempt, ids)
+    }
+
+    // Once in the npm package, for all kinds of `call`.
+    #[inline(never)]
+    fn of(script: ScriptCall, attempt: AttemptTime, ids: Ids) -> Self {
+        let request = RetriedCall::new(script, ATTEMPTS, attempt.get());
         Self { ids, request, outcome: None }
     }
 

@@ -162,17 +162,21 @@ impl ReleaseAll {
         }
         // A refusal, which the caller can act on, comes before an unknown outcome, and among those
         // the hold that may last longest. Without an error too few parts existed.
-        let worst = outcomes.into_iter().filter_map(Result::err).reduce(|one, other| {
-            match (&one, &other) {
+        let mut worst = Ok(Released::WasLost);
+        for error in outcomes.into_iter().filter_map(Result::err) {
+            let is_worse = match (&worst, &error) {
                 (
-                    ReleaseError::Unknown { held_at_most: first, .. },
+                    Err(ReleaseError::Unknown { held_at_most: first, .. }),
                     ReleaseError::Unknown { held_at_most: second, .. },
-                ) if second > first => other,
-                (ReleaseError::Unknown { .. }, ReleaseError::Refused(_)) => other,
-                _ => one,
+                ) => second > first,
+                (Err(ReleaseError::Unknown { .. }), ReleaseError::Refused(_)) | (Ok(_), _) => true,
+                _ => false,
+            };
+            if is_worse {
+                worst = Err(error);
             }
-        });
-        worst.map_or(Ok(Released::WasLost), Err)
+        }
+        worst
     }
 }
 

@@ -1,86 +1,89 @@
-//! Builds the WebAssembly module of the npm package: with Debian's compiler and a standard library
-//! for size if both are installed.
+//! Builds the WebAssembly module of the npm package.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::progress::{output_of, run};
-use crate::setup::wasm::{self, Compiler};
+use crate::progress::run;
+use crate::setup::wasm::{self, STD_FLAGS};
 use crate::workspace::{Workspace, empty_folder};
 
-/// Flags of a standard library without texts for panics, and built for few bytes: these texts are a
-/// fifth of the module. One instruction copies memory, instead of a loop over words.
-const STD_FLAGS: &str = "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none \
-     -Cllvm-args=--max-store-memcpy=1";
-/// The path of Debian's newest compiler.
-const DEBIAN_CARGO: &str = "/usr/bin/cargo";
-const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+/// One instruction copies memory, instead of a load and a store for each word, and no load is
+/// repeated in several branches so that it is partly saved after them.
+const FLAGS: &str = "-Cllvm-args=--max-store-memcpy=1 -Cllvm-args=--enable-pre=false \
+     -Cllvm-args=--enable-load-pre=false";
+
+/// The standard library of a module.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum StandardLibrary {
+    /// Built for few bytes, as in a release.
+    ForSize,
+    /// As rustup distributes it: the fallback on a machine without the library's source.
+    Distributed,
+}
+
+impl StandardLibrary {
+    /// Returns the one that this machine can build the published module with.
+    pub(super) fn available(workspace: &Workspace) -> Self {
+        if wasm::std_compiler(workspace).is_some() { Self::ForSize } else { Self::Distributed }
+    }
+
+    /// Returns the folder of its builds, since cargo would otherwise build all of a changed library
+    /// again.
+    fn folder(self, workspace: &Workspace) -> Result<PathBuf> {
+        match self {
+            Self::ForSize => workspace.folder("npm-std"),
+            Self::Distributed => Ok(workspace.target.clone()),
+        }
+    }
+}
 
 /// Returns whether a second build of the module and of its dependencies is byte for byte the same.
 pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
-    let (first, again) = (build(workspace, "")?, build(workspace, "again")?);
-    let same = fs::read(first)? == fs::read(again)?;
+    let std = StandardLibrary::available(workspace);
+    let again = empty_folder(workspace.folder("again")?)?;
+    let (first, second) = (build(workspace, std)?, build_in(workspace, std, &again)?);
+    let same = fs::read(first)? == fs::read(second)?;
     // The second build occupies half a gigabyte.
-    fs::remove_dir_all(workspace.folder("again")?)?;
+    fs::remove_dir_all(again)?;
     Ok(same)
 }
 
-/// Builds the module, below target or in a separate folder there.
-pub(super) fn build(workspace: &Workspace, separate: &str) -> Result<PathBuf> {
-    let debian = debian_compiler();
-    let builds_std = debian.is_some();
-    let compiler = debian.or_else(|| wasm::compiler(workspace)).context("no compiler for wasm")?;
-    // Builds for another standard library have a folder of their own.
-    let target = match (separate, builds_std) {
-        ("", true) => workspace.folder("npm-std")?,
-        ("", false) => workspace.target.clone(),
-        (separate, _) => empty_folder(workspace.folder(separate)?)?,
+/// Builds the module below target.
+pub(super) fn build(workspace: &Workspace, std: StandardLibrary) -> Result<PathBuf> {
+    build_in(workspace, std, &std.folder(workspace)?)
+}
+
+fn build_in(workspace: &Workspace, std: StandardLibrary, folder: &Path) -> Result<PathBuf> {
+    let mut flags = format!("{FLAGS} {}", remap_flags(workspace));
+    let mut command = match std {
+        StandardLibrary::ForSize => {
+            let compiler = wasm::std_compiler(workspace).context("no source of std")?;
+            flags = format!("{STD_FLAGS} {flags}");
+            compiler.cargo_for_std(workspace)
+        }
+        StandardLibrary::Distributed => {
+            println!("  a plain build: the smallest package needs the standard library's source");
+            let mut command = workspace.command("cargo");
+            wasm::compiler(workspace).context("no compiler for wasm")?.apply(&mut command);
+            command
+        }
     };
-    let mut command = workspace.command(if builds_std { DEBIAN_CARGO } else { "cargo" });
-    compiler.apply(&mut command);
     command
         // Of one crate type only: if a Rust library is built too, the optimizer has to keep what
         // that may need.
         .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
         .args(["--package", "edgelatch", "--target-dir"])
-        .arg(&target)
-        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"]);
-    let mut flags = remap_flags(workspace);
-    if builds_std {
-        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
-        // Debian's source belongs to this compiler version, so it fits.
-        command.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DEBIAN_RUSTC);
-        flags = format!("{STD_FLAGS} {flags}");
-    } else {
-        println!(
-            "  a plain build: for the smallest package Debian's rustc-web and rust-web-src are needed"
-        );
+        .arg(folder)
+        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"])
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
+    if std == StandardLibrary::ForSize {
+        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="]);
     }
-    command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     run(workspace, "npm package: cargo build to WebAssembly", &mut command)?;
-    Ok(target.join(wasm::TARGET).join("npm/edgelatch.wasm"))
-}
-
-/// Returns whether the standard library of the module is built for size, as in a release.
-pub(crate) fn builds_std() -> bool {
-    debian_compiler().is_some()
-}
-
-/// Returns Debian's compiler, if the source of its standard library is installed.
-fn debian_compiler() -> Option<Compiler> {
-    wasm::linker().filter(|_| has_std_source()).map(Compiler::Linked)
-}
-
-/// Returns whether the source of Debian's standard library is installed.
-fn has_std_source() -> bool {
-    let sysroot = output_of(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]));
-    sysroot.is_ok_and(|sysroot| {
-        Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
-    })
+    Ok(folder.join(wasm::TARGET).join("npm/edgelatch.wasm"))
 }
 
 /// Maps paths in panic messages, so that they do not depend on the folder of the build.

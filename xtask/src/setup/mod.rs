@@ -16,19 +16,21 @@ use crate::progress;
 use crate::workspace::{Workspace, chromium, which};
 use Tool::{
     Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Go, Java, Nextest,
-    NpmTools, Proxies, Redis, WasmBindgen, WasmTarget, Webdis, Wrk,
+    NpmTools, Proxies, Redis, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
 const NGINX: &str = "/usr/sbin/nginx";
 
 /// The tools of a build of the npm package.
-pub(crate) const BUILD: &[Tool] = &[WasmTarget, WasmBindgen, NpmTools];
-pub(crate) const DEMO: &[Tool] = &[Redis, WasmTarget, WasmBindgen, NpmTools];
+pub(crate) const BUILD: &[Tool] = &[WasmTarget, StdSource, WasmBindgen, NpmTools];
+pub(crate) const DEMO: &[Tool] = &[Redis, WasmTarget, StdSource, WasmBindgen, NpmTools];
 /// The tools of tests of the npm package in a browser.
-pub(crate) const BROWSER: &[Tool] = &[Redis, WasmTarget, WasmBindgen, NpmTools, Chromium];
-pub(crate) const BENCH: &[Tool] = &[Redis, Webdis, Wrk, Java, WasmTarget, WasmBindgen, NpmTools];
-pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, WasmBindgen, NpmTools];
+pub(crate) const BROWSER: &[Tool] =
+    &[Redis, WasmTarget, StdSource, WasmBindgen, NpmTools, Chromium];
+pub(crate) const BENCH: &[Tool] =
+    &[Redis, Webdis, Wrk, Java, WasmTarget, StdSource, WasmBindgen, NpmTools];
+pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, StdSource, WasmBindgen, NpmTools];
 pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
 pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
 const ALL: &[Tool] = &[
@@ -41,6 +43,7 @@ const ALL: &[Tool] = &[
     Java,
     Go,
     WasmTarget,
+    StdSource,
     WasmBindgen,
     Nextest,
     CargoDeny,
@@ -70,6 +73,9 @@ pub(crate) enum Tool {
     Go,
     /// A compiler for `wasm32-unknown-unknown`.
     WasmTarget,
+    /// The source of the compiler's standard library, of which a smaller one is built for the npm
+    /// package.
+    StdSource,
     /// `wasm-bindgen` in the version of the crate.
     WasmBindgen,
     /// `cargo-nextest`, which runs the tests in Rust.
@@ -95,7 +101,8 @@ enum Source {
     /// A program that `cargo install` compiles.
     Cargo(cargo::Program),
     Npm(&'static npm::List),
-    Rustup,
+    /// A part of the compiler's toolchain.
+    Rustup(fn(&Workspace) -> Result<()>),
 }
 
 /// The purpose of a setup.
@@ -145,7 +152,8 @@ impl Tool {
             // Without graphics.
             Java => Source::Debian(&["default-jdk-headless", "maven"]),
             Go => Source::Debian(&["golang-go"]),
-            WasmTarget => Source::Rustup,
+            WasmTarget => Source::Rustup(wasm::install),
+            StdSource => Source::Rustup(wasm::install_std_source),
             WasmBindgen => Source::Cargo(cargo::WASM_BINDGEN),
             Nextest => Source::Cargo(cargo::NEXTEST),
             CargoDeny => Source::Cargo(cargo::DENY),
@@ -155,6 +163,11 @@ impl Tool {
             NpmTools => Source::Npm(&npm::TOOLS),
             Bundlers => Source::Npm(&npm::BUNDLERS),
         }
+    }
+
+    /// Returns what changes without the tool, if tasks do without it.
+    fn without_it(self) -> Option<&'static str> {
+        (self == StdSource).then_some("the npm package becomes a tenth larger")
     }
 
     fn is_installed(self, workspace: &Workspace) -> bool {
@@ -168,7 +181,8 @@ impl Tool {
             (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),
             (_, Source::Cargo(program)) => program.is_installed(workspace),
             (_, Source::Npm(list)) => list.is_installed(workspace),
-            (_, Source::Rustup) => wasm::compiler(workspace).is_some(),
+            (StdSource, _) => wasm::std_compiler(workspace).is_some(),
+            (_, Source::Rustup(_)) => wasm::compiler(workspace).is_some(),
         }
     }
 }
@@ -182,7 +196,7 @@ pub(crate) fn ensure(workspace: &Workspace, tools: &[Tool]) -> Result<()> {
 }
 
 /// Installs the missing programs, and continues if one cannot be installed; returns these and the
-/// reasons.
+/// reasons, except for programs that tasks do without.
 pub(crate) fn ensure_each(workspace: &Workspace, tools: &[Tool]) -> Result<Vec<(Tool, String)>> {
     let is_missing = |tool: &Tool| !tool.is_installed(workspace);
     let missing: Vec<Tool> = tools.iter().copied().filter(is_missing).collect();
@@ -209,7 +223,12 @@ pub(crate) fn ensure_each(workspace: &Workspace, tools: &[Tool]) -> Result<Vec<(
         Ok(()) if tool.is_installed(workspace) => None,
         Ok(()) => Some((tool, format!("{tool:?} was installed but cannot be found"))),
     });
-    Ok(failed.collect())
+    let (dispensable, required): (Vec<_>, Vec<_>) =
+        failed.partition(|(tool, _)| tool.without_it().is_some());
+    for (tool, reason) in dispensable {
+        println!("  {reason}: {}", tool.without_it().unwrap_or_default());
+    }
+    Ok(required)
 }
 
 /// The result of each installation.
@@ -222,7 +241,7 @@ fn is_interrupted((_, result): &(Tool, Result<()>)) -> bool {
 fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
     let packages = tools.iter().flat_map(|tool| match tool.source() {
         Source::Debian(packages) => packages,
-        Source::Cargo(_) | Source::Npm(_) | Source::Rustup => &[],
+        Source::Cargo(_) | Source::Npm(_) | Source::Rustup(_) => &[],
     });
     // One call of the package manager for all its packages.
     let packages: Vec<&str> = packages.copied().collect();
@@ -230,7 +249,7 @@ fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
     let install = |tool: Tool| match tool.source() {
         Source::Cargo(program) => program.install(workspace),
         Source::Npm(list) => list.install(workspace),
-        Source::Rustup => wasm::install(workspace),
+        Source::Rustup(install) => install(workspace),
         Source::Debian(_) => match &from_debian {
             Ok(()) => Ok(()),
             Err(error) if error.is::<Interrupted>() => Err(Interrupted.into()),

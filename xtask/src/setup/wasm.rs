@@ -1,5 +1,5 @@
-//! Installs a compiler for `wasm32-unknown-unknown`: rustup's own, or Debian's if rustup cannot
-//! reach its server.
+//! Installs a compiler for `wasm32-unknown-unknown`, and the source of its standard library: with
+//! rustup, or Debian's if rustup cannot reach its server.
 
 use std::env;
 use std::fs;
@@ -16,6 +16,13 @@ use crate::workspace::{Workspace, which};
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 /// The name of Debian's compiler in rustup.
 const LINKED: &str = "web";
+/// The paths of Debian's newest compiler.
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+/// Flags of a standard library without texts for panics, and without the code that formats values
+/// for them: both are a tenth of the module. Only a build of the standard library can omit them.
+pub(crate) const STD_FLAGS: &str =
+    "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none -Zfmt-debug=none";
 /// Debian's newest compiler, its standard library's source, and a linker for WebAssembly.
 const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-src", "lld-19"];
 
@@ -38,13 +45,44 @@ impl Compiler {
                 .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
     }
+
+    /// Returns a command of cargo that builds the standard library with this compiler. The source
+    /// belongs to the version of the compiler, so a stable compiler may build it.
+    pub(crate) fn cargo_for_std(&self, workspace: &Workspace) -> Command {
+        let mut command = match self {
+            Self::Default => workspace.command("cargo"),
+            Self::Linked(linker) => {
+                let mut command = workspace.command(DEBIAN_CARGO);
+                command.env("RUSTC", DEBIAN_RUSTC);
+                command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+                command
+            }
+        };
+        command.env("RUSTC_BOOTSTRAP", "1");
+        command
+    }
+
+    /// Whether the source of the standard library is installed, and the compiler accepts
+    /// [`STD_FLAGS`].
+    fn builds_std(&self, workspace: &Workspace) -> bool {
+        let rustc = |arguments: &[&str]| {
+            let program = if *self == Self::Default { "rustc" } else { DEBIAN_RUSTC };
+            let mut command = workspace.command(program);
+            output_of(command.env("RUSTC_BOOTSTRAP", "1").args(arguments))
+        };
+        let has_source = rustc(&["--print", "sysroot"]).is_ok_and(|sysroot| {
+            Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std").is_dir()
+        });
+        let flags: Vec<&str> =
+            STD_FLAGS.split(' ').chain(["--target", TARGET, "--print", "cfg"]).collect();
+        has_source && rustc(&flags).is_ok()
+    }
 }
 
 /// Returns the compiler that is ready for the target, if there is one. It checks by compiling an
 /// empty crate, which needs a matching standard library.
 pub(crate) fn compiler(workspace: &Workspace) -> Option<Compiler> {
-    let candidates = [Some(Compiler::Default), linker().map(Compiler::Linked)];
-    candidates.into_iter().flatten().find(|compiler| {
+    candidates().find(|compiler| {
         let mut command = workspace.command("rustc");
         compiler.apply(&mut command);
         command.args(["--target", TARGET, "--crate-type", "lib", "--crate-name", "nothing"]);
@@ -52,6 +90,15 @@ pub(crate) fn compiler(workspace: &Workspace) -> Option<Compiler> {
             output_of(command.args(["--emit", "metadata", "-", "--out-dir"]).arg(folder)).is_ok()
         })
     })
+}
+
+/// Returns the compiler that can build a standard library for size, if there is one.
+pub(crate) fn std_compiler(workspace: &Workspace) -> Option<Compiler> {
+    candidates().find(|compiler| compiler.builds_std(workspace))
+}
+
+fn candidates() -> impl Iterator<Item = Compiler> {
+    [Some(Compiler::Default), linker().map(Compiler::Linked)].into_iter().flatten()
 }
 
 /// Installs the target, with rustup if possible.
@@ -76,6 +123,19 @@ pub(crate) fn install(workspace: &Workspace) -> Result<()> {
     link()
 }
 
+/// Installs the source of the standard library, with rustup if possible.
+pub(crate) fn install_std_source(workspace: &Workspace) -> Result<()> {
+    if which("rustup").is_some() {
+        let mut add = workspace.command("rustup");
+        add.args(["component", "add", "rust-src"]);
+        let added = run(workspace, "standard library: rustup component add rust-src", &mut add);
+        if added.is_ok() && std_compiler(workspace).is_some() {
+            return Ok(());
+        }
+    }
+    debian::install(workspace, PACKAGES)
+}
+
 /// Builds the standard library for the target, and puts it where the compiler looks for it.
 fn build_std(workspace: &Workspace) -> Result<()> {
     let folder = workspace.folder("web-std")?;
@@ -86,7 +146,7 @@ fn build_std(workspace: &Workspace) -> Result<()> {
         "[package]\nname = \"edgelatch-empty\"\nedition = \"2024\"\n[workspace]\n",
     )?;
     fs::write(empty.join("src/lib.rs"), "")?;
-    let mut build = workspace.command("/usr/bin/cargo");
+    let mut build = workspace.command(DEBIAN_CARGO);
     build
         .current_dir(&empty)
         .args(["build", "--release", "--target", TARGET])
@@ -96,7 +156,7 @@ fn build_std(workspace: &Workspace) -> Result<()> {
         // Building the standard library needs a nightly compiler; Debian's source belongs to this
         // compiler version, so it fits.
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTC", "/usr/bin/rustc");
+        .env("RUSTC", DEBIAN_RUSTC);
     run(workspace, "wasm standard library: building it with Debian's compiler, once", &mut build)?;
     step("wasm standard library: installing it", || {
         install_std(workspace, &folder.join(TARGET).join("release/deps"))
@@ -148,12 +208,12 @@ fn rlibs(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn debian_libdir() -> Result<PathBuf> {
-    let sysroot = output_of(Command::new("/usr/bin/rustc").args(["--print", "sysroot"]))?;
+    let sysroot = output_of(Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]))?;
     Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET).join("lib"))
 }
 
 /// Returns the path of Debian's linker, whose name ends with the version of LLVM.
-pub(crate) fn linker() -> Option<PathBuf> {
+fn linker() -> Option<PathBuf> {
     which("wasm-ld").or_else(|| {
         let path = env::var_os("PATH")?;
         let files =

@@ -29,6 +29,8 @@ pub(super) const SOAK: (&str, &[Fixture]) =
 pub(crate) enum Fixture {
     /// The packed npm package.
     Package,
+    /// The npm package as a machine without the source of the standard library packs it.
+    PlainPackage,
     /// A gateway with its own Redis, which runs until the tests end.
     Gateway,
     /// A gateway that is built for release, with its own Redis. The gateway takes half of the time
@@ -48,7 +50,7 @@ impl Fixture {
     /// The programs that must be on the machine.
     pub(super) fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Package => setup::BUILD,
+            Self::Package | Self::PlainPackage => setup::BUILD,
             Self::Gateway | Self::FastGateway | Self::GatewayProgram => &[Tool::Redis],
             Self::Peer => &[Tool::Java],
             Self::Demo => setup::DEMO,
@@ -62,6 +64,9 @@ impl Fixture {
         let workspace = session.workspace;
         match self {
             Self::Package => command.env("EDGELATCH_TARBALL", build::tarball(workspace)?),
+            Self::PlainPackage => {
+                command.env("EDGELATCH_TARBALL", build::plain_tarball(workspace)?)
+            }
             Self::GatewayProgram => command.env("EDGELATCH_GATEWAY", build::gateway(workspace)?),
             Self::Peer => command.env("EDGELATCH_PEER", interop::build(workspace)?),
             Self::Bundlers => {

@@ -1,6 +1,6 @@
 //! The suites.
 
-use super::node::Fixture::{Demo, Gateway, GatewayProgram, Package, Peer};
+use super::node::Fixture::{Demo, Gateway, GatewayProgram, Package, Peer, PlainPackage};
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
@@ -187,6 +187,13 @@ pub(crate) const SUITES: &[Suite] = &[
         "the programs of both READMEs, as they stand there",
         Node("tests/readme/run.mjs", &[Package, Gateway]),
     )
+    .with_tools(&[Chromium]),
+    Suite::new(
+        "plain-build",
+        "the programs of both READMEs, with the npm package that has the standard library of rustup",
+        Node("tests/readme/run.mjs", &[PlainPackage, Gateway]),
+    )
+    .only_in_full()
     .with_tools(&[Chromium]),
     Suite::new("smoke", "cargo xtask demo --once", Task(smoke)).with_tools(setup::DEMO),
     Suite::new("demo", "the demo's page in Chromium", Node("tests/demo/run.mjs", &[Demo]))

@@ -111,7 +111,7 @@ impl AcquireAll {
     /// Tries all parts that are not held, and extends those whose renewal is due. Only the first
     /// that is not held may join a queue, since the machine waits for that one if it is refused.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(|part| part.needs_try(now));
+        let places = self.parts.places(&|part| part.needs_try(now));
         let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
         let awaited = self.first_missing(now);
         self.parts.send_tries(&places, last, awaited, None, now);
@@ -164,7 +164,7 @@ impl AcquireAll {
         let least = self.parts.shared().lease.validity_min();
         let short = self
             .parts
-            .places(|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
+            .places(&|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
         if let Some(newest) = self.regressed_token(now) {
             let error = AcquireError::TokenRegressed { newest: newest.as_u64() };
             return self.stage.end(&mut self.parts, error);
@@ -206,7 +206,7 @@ impl AcquireAll {
             return self.stage.end(&mut self.parts, AcquireError::TooSlow);
         }
         (self.kept_until, self.extended) = (None, false);
-        let all = self.parts.places(|_| true);
+        let all = self.parts.places(&|_| true);
         self.parts.undo(&all);
         self.pause(0, now);
     }

@@ -127,7 +127,7 @@ impl Parts {
     }
 
     /// Returns the places of the parts that match.
-    pub(in crate::machine) fn places(&self, matches: impl Fn(&Part) -> bool) -> Vec<usize> {
+    pub(in crate::machine) fn places(&self, matches: &dyn Fn(&Part) -> bool) -> Vec<usize> {
         self.iter().filter(|(_, part)| matches(part)).map(|(place, _)| place).collect()
     }
 

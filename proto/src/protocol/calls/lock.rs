@@ -108,7 +108,7 @@ impl LockCalls {
         core::iter::once(&self.first).chain(&self.others)
     }
 
-    fn keys(&self, owner: OwnerId, of: impl Fn(&LockName, &mut Vec<String>)) -> Vec<String> {
+    fn keys(&self, owner: OwnerId, of: &dyn Fn(&LockName, &mut Vec<String>)) -> Vec<String> {
         let mut keys = vec![key::latch(self.name(), owner)];
         self.members().for_each(|member| of(&member.name, &mut keys));
         keys
@@ -116,7 +116,7 @@ impl LockCalls {
 
     pub(super) fn acquire(&self, attempt: &Try) -> ScriptCall {
         let Try { request, bound, owner, .. } = *attempt;
-        let keys = self.keys(owner, |name, keys| keys.extend([key::lock(name), key::token(name)]));
+        let keys = self.keys(owner, &|name, keys| keys.extend([key::lock(name), key::token(name)]));
         let call = ScriptCall::new(&scripts::LOCK_ACQUIRE, request, bound, self.publish, keys)
             .arg(owner.to_text())
             .ms(attempt.lease.get())
@@ -152,7 +152,7 @@ impl LockCalls {
         owner: OwnerId,
         token: FencingToken,
     ) -> ScriptCall {
-        let keys = self.keys(owner, |name, keys| keys.extend([key::lock(name), key::token(name)]));
+        let keys = self.keys(owner, &|name, keys| keys.extend([key::lock(name), key::token(name)]));
         ScriptCall::new(&scripts::LOCK_RAISE, request, bound, self.publish, keys)
             .arg(owner.to_text())
             .arg(token.to_text())
@@ -161,7 +161,7 @@ impl LockCalls {
 
     pub(super) fn renew(&self, extension: &Extension) -> ScriptCall {
         let Extension { request, bound, owner, lease, token } = *extension;
-        let keys = self.keys(owner, |name, keys| keys.push(key::lock(name)));
+        let keys = self.keys(owner, &|name, keys| keys.push(key::lock(name)));
         ScriptCall::new(&scripts::LOCK_RENEW, request, bound, self.publish, keys)
             .arg(owner.to_text())
             .ms(lease.get())
@@ -170,7 +170,7 @@ impl LockCalls {
 
     pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
         let keys =
-            self.keys(owner, |name, keys| keys.extend([key::lock(name), key::channel(name)]));
+            self.keys(owner, &|name, keys| keys.extend([key::lock(name), key::channel(name)]));
         ScriptCall::new(&scripts::LOCK_RELEASE, request, bound, self.publish, keys)
             .arg(owner.to_text())
     }
