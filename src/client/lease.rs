@@ -53,7 +53,7 @@ impl<T: Transport, H: Host> Hold<T, H> {
 
 impl<T: Transport, H: Host> Drop for Hold<T, H> {
     fn drop(&mut self) {
-        // Not only forgotten: tasks with another lease of this hold may wait for its events too.
+        // A task with another lease of this hold may wait for its events too.
         self.shared.wake_waiting(Wait::Hold(self.id));
         self.shared.change(|engine, cx| engine.forget(self.id, cx));
     }

@@ -167,7 +167,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
         drop(forgotten);
     }
 
-    /// Wakes the tasks that wait for events of `wait`. Those that go on waiting store a waker again.
+    /// Wakes the tasks that wait for events of `wait`. Those that go on waiting store a waker
+    /// again.
     pub(super) fn wake_waiting(&self, wait: Wait) {
         let mut state = self.lock();
         let woken = state.take_wakers(wait);
