@@ -27,7 +27,7 @@ mod lease;
 mod notification_state;
 mod once;
 mod outstanding_bound;
-mod owner_attempt;
+mod owner_round;
 mod params;
 mod query;
 mod quorum_lease;

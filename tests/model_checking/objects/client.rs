@@ -146,7 +146,7 @@ impl Client {
         let spec = AcquireSpec {
             lease: plan.lease,
             budget,
-            attempt,
+            attempt_time: attempt,
             ..AcquireSpec::new(target, plan.wait_policy)
         };
         self.stage = Stage::Acquiring(Acquire::new(

@@ -95,7 +95,8 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let has_queue = target.has_queue();
     let targets = OneTarget { target, pacing, newest: None };
-    let spec = AcquireSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec =
+        AcquireSpec { targets, lease, wait, budget, attempt_time: attempt, replicas, is_contended };
     let machine = Acquire::new(spec, entropy, clock, log.now);
     play(
         machine,
@@ -125,7 +126,15 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
     let keep_time = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
     let targets = AllTargets { parts, keep_time, pacing, newest: Vec::new() };
-    let spec = AcquireAllSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec = AcquireAllSpec {
+        targets,
+        lease,
+        wait,
+        budget,
+        attempt_time: attempt,
+        replicas,
+        is_contended,
+    };
     let machine = AcquireAll::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
@@ -154,7 +163,15 @@ fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let keep_time = Duration::from_millis(one_of(input, &[0, 1_500]));
     let targets = QuorumNodes { parts, keep_time };
-    let spec = AcquireQuorumSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec = AcquireQuorumSpec {
+        targets,
+        lease,
+        wait,
+        budget,
+        attempt_time: attempt,
+        replicas,
+        is_contended,
+    };
     let machine = AcquireQuorum::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
