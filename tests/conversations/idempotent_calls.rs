@@ -1,7 +1,7 @@
 //! Calls that Redis executes at most once, for example the forced release of a lock.
 
 use edgelatch_proto::error::{FailureKind, RequestError};
-use edgelatch_proto::machine::Once;
+use edgelatch_proto::machine::ExecuteOnce;
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::language::*;
@@ -10,17 +10,17 @@ const FORCE_RELEASE: &str = "lock_force_release";
 const CANCEL: &str = "cancel";
 
 /// A forced release by a client that knows Redis' clock.
-fn force_release() -> Conversation<Once> {
+fn force_release() -> Conversation<ExecuteOnce> {
     Conversation::new(force_release_machine(true))
 }
 
 /// A forced release by a client that does not know Redis' clock yet.
-fn force_release_without_clock() -> Conversation<Once> {
+fn force_release_without_clock() -> Conversation<ExecuteOnce> {
     Conversation::new(force_release_machine(false))
 }
 
 /// A call without a reply to its three attempts, so that the machine cancels it.
-fn unconfirmed() -> Conversation<Once> {
+fn unconfirmed() -> Conversation<ExecuteOnce> {
     force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::Broken).expect_call(CANCEL)
 }
 
@@ -62,7 +62,7 @@ fn a_late_call_was_not_executed_and_is_resent() {
 
 #[test]
 fn a_late_call_is_sent_three_times_at_most() {
-    let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
+    let late = |it: Conversation<ExecuteOnce>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
     let it = late(late(late(force_release_without_clock())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }

@@ -8,7 +8,7 @@ use super::operation::{Outcome, Task};
 use super::runner::Runner;
 use super::{Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId, Terms};
 use crate::error::{AcquireError, RequestError};
-use crate::machine::{AwaitLatch, Entropy, Once, Query};
+use crate::machine::{AwaitLatch, Entropy, ExecuteOnce, Query};
 use crate::name::RequestId;
 use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall};
 use crate::protocol::script::ScriptCall;
@@ -85,7 +85,7 @@ impl Engine {
         let no_entropy = Outcome::Replied(Err(RequestError::NoEntropy), false);
         self.begin((scope, to), (Task::Request, no_entropy), cx, |endpoint, entropy, now| {
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
-            Runner::Once(Once::new(call, attempt, entropy, clock, now).into())
+            Runner::ExecuteOnce(ExecuteOnce::new(call, attempt, entropy, clock, now).into())
         })
     }
 

@@ -2,7 +2,7 @@
 
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
-    Entropy, Grant, Once, Query, Release, Renew, Renewal,
+    Entropy, ExecuteOnce, Grant, Query, Release, Renew, Renewal,
 };
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
@@ -107,9 +107,9 @@ pub(crate) fn release_machine(lease: LeaseTime) -> Release {
 }
 
 /// An idempotent call: the forced release of a lock.
-pub(crate) fn force_release_machine(knows_clock: bool) -> Once {
+pub(crate) fn force_release_machine(knows_clock: bool) -> ExecuteOnce {
     let clock = knows_clock.then(known_clock);
-    Once::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
+    ExecuteOnce::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
 }
 
 /// The query of a lock's state.

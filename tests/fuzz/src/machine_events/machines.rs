@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use edgelatch_proto::error::{LossReason, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AllTargets,
-    AwaitLatch, Entropy, Grant, LeaseState, Once, OneTarget, Pacing, Query, QuorumLease,
+    AwaitLatch, Entropy, ExecuteOnce, Grant, LeaseState, OneTarget, Pacing, Query, QuorumLease,
     QuorumNodes, Release, ReleaseAll, Released, Renew, Renewal, SpinBackoff,
 };
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
@@ -304,8 +304,9 @@ fn release_all(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let call = target(input).force_release();
     let has_clock = terms.clock.is_some();
-    let machine = Once::new(call, terms.attempt, terms.entropy, terms.clock, log.now);
-    let few = |_: &Once, log: &Log| assert!(log.calls.len() <= 12, "{} calls", log.calls.len());
+    let machine = ExecuteOnce::new(call, terms.attempt, terms.entropy, terms.clock, log.now);
+    let few =
+        |_: &ExecuteOnce, log: &Log| assert!(log.calls.len() <= 12, "{} calls", log.calls.len());
     play(machine, input, log, few, |outcome, log| match outcome {
         Ok(reply) => {
             invariants::was_received(reply, log);
