@@ -138,7 +138,7 @@ impl<T: Transport, H: Host> Drop for Operation<T, H> {
                 engine.detach(*op, cx);
             }
         });
-        // What goes on in the background needs a driver.
+        // The work that goes on in the background needs a driver.
         let has_work = || !shared.read(|engine| engine.is_idle(*scope));
         if let Some(spawn) = shared.spawn.filter(|_| has_work() && shared.claim_driver()) {
             spawn(Driver::for_undoing(Arc::clone(shared), *scope));

@@ -63,7 +63,7 @@ fn a_late_call_was_not_executed_and_is_resent() {
 #[test]
 fn a_late_call_is_sent_three_times_at_most() {
     let late = |it: Conversation<ExecuteOnce>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
-    let it = late(late(late(force_release_without_clock())));
+    let it = late(late(late(force_release())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
@@ -163,7 +163,8 @@ fn a_refusal_of_the_first_attempt_is_reported() {
 
 #[test]
 fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
-    // Redis requires a bound only of calls without one.
+    // The cancellation has a bound, so `BoundRequired` is impossible, and it is never rejected as
+    // late.
     for code in [Code::Late, Code::BoundRequired] {
         let outcome = unconfirmed().reply(code).expect_done();
         let unreachable = RequestError::Unreachable(FailureKind::Broken);
@@ -174,6 +175,7 @@ fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
 #[test]
 fn a_request_that_was_never_sent_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
+    // `NotSent` itself says that no attempt has left the client, so the call was not executed.
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));
 }
