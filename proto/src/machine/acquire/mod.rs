@@ -5,8 +5,8 @@
 //!              ──► Over(Busy)   the last try is refused: the lock is held, or permits are too few
 //!              ──► Pausing      another try is refused, or has no reply
 //!              ──► Requesting   the last try follows, or a new round that needs no abandon
-//!              ──► Abandoning   cancelled, late, lost, a permanent error, a grant with too short a
-//!                               lease, or no reply to the last try
+//!              ──► Abandoning   cancelled, late, lost, a permanent error, a grant that the holder
+//!                               cannot rely on, or no reply to the last try
 //!   Pausing    ──► Requesting   timeout, or message
 //!              ──► Abandoning   cancelled, or the round is over
 //!   Abandoning ──► Requesting   confirmed, and a new round follows
