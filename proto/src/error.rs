@@ -195,7 +195,8 @@ pub enum RequestError {
     Lost(LossReason),
     /// The gateway or Redis refused the request. Nothing was done.
     Refused(Refusal),
-    /// The operation was not applied and never will be, as Redis confirmed; it is safe to retry.
+    /// The operation was not applied and never will be; it is safe to retry. Redis has confirmed
+    /// this, or the request had no bound, and Redis executes no such request without one.
     NotExecuted(FailureKind),
     /// No usable reply came. A renewal, forced release, count-down or guarded write may be done.
     Unreachable(FailureKind),

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::{EndpointId, Outcome};
 use edgelatch_proto::error::FailureKind;
-use edgelatch_proto::machine::number;
+use edgelatch_proto::machine::parse_number;
 use edgelatch_proto::name::{LockName, RequestId};
 use edgelatch_proto::protocol::calls::IdempotentCall;
 use edgelatch_proto::protocol::reply::{Code, Reply};
@@ -90,5 +90,5 @@ pub(super) fn is_done(reply: &Reply) -> Result<bool, RequestError> {
 
 /// Reads a number that is never negative.
 pub(super) fn count(reply: &Reply) -> Result<u64, RequestError> {
-    Ok(u64::try_from(number(reply)?).unwrap_or(0))
+    Ok(u64::try_from(parse_number(reply)?).unwrap_or(0))
 }

@@ -43,8 +43,14 @@ impl<T: Transport, H: Host> Drop for Driver<T, H> {
 }
 
 impl<T: Transport, H: Host> Driver<T, H> {
-    pub(super) const fn new(shared: Arc<Shared<T, H>>, scope: ScopeId, is_awaited: bool) -> Self {
-        Self { shared, scope, is_awaited, has_ended: false }
+    /// Creates a driver for an operation that a task awaits.
+    pub(super) const fn for_operation(shared: Arc<Shared<T, H>>, scope: ScopeId) -> Self {
+        Self { shared, scope, is_awaited: true, has_ended: false }
+    }
+
+    /// Creates a driver that only finishes operations whose futures were dropped.
+    pub(super) const fn for_undoing(shared: Arc<Shared<T, H>>, scope: ScopeId) -> Self {
+        Self { shared, scope, is_awaited: false, has_ended: false }
     }
 
     /// Whether it was started for an operation that a task awaits. Otherwise the driver only undoes

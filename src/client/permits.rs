@@ -12,7 +12,7 @@ use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{PermitsState, number};
+use edgelatch_proto::machine::{PermitsState, parse_number};
 use edgelatch_proto::name::{LockName, PermitId};
 use edgelatch_proto::protocol::calls::{BatchSize, PermitCalls, PermitTotal, Target};
 use edgelatch_proto::timing::{LeaseTime, PeerSkew};
@@ -133,7 +133,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn set_permits(&self, permits: u32) -> Result<i64, Error<RequestError>> {
         let call = self.calls(1)?.set(PermitTotal::new(permits)?);
-        self.client.execute(self.about(), call, number).await
+        self.client.execute(self.about(), call, parse_number).await
     }
 
     /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
@@ -142,7 +142,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.add(permits), number).await
+        self.client.execute(self.about(), self.calls(1)?.add(permits), parse_number).await
     }
 
     /// Returns the present state of the semaphore in Redis, and of the permits with these ids.

@@ -11,7 +11,7 @@ use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::machine::{SemaphoreState, number};
+use edgelatch_proto::machine::{SemaphoreState, parse_number};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{PermitCount, PermitTotal, SemaphoreCalls, Target};
 use edgelatch_proto::timing::LifeTime;
@@ -114,7 +114,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.add(permits), number).await
+        self.client.execute(self.about(), self.calls(1)?.add(permits), parse_number).await
     }
 
     /// Adds `permits` available permits that are not held by a lease: Redisson's
@@ -142,7 +142,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn drain_permits(&self) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.drain(), number).await
+        self.client.execute(self.about(), self.calls(1)?.drain(), parse_number).await
     }
 
     /// Returns the number of available permits; negative after more were removed than there were.

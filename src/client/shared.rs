@@ -167,7 +167,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         drop(forgotten);
     }
 
-    /// Wakes the tasks that wait for events of `wait`. Those that go on waiting store a waker
+    /// Wakes the tasks that wait for events of `wait`; each that goes on waiting stores its waker
     /// again.
     pub(super) fn wake_waiting(&self, wait: Wait) {
         let mut state = self.lock();

@@ -10,7 +10,8 @@ use super::records::Value;
 use crate::error::{AcquireError, InvalidOption, LossReason, RequestError};
 use edgelatch_proto::engine::{Context, Engine, Outcome};
 use edgelatch_proto::machine::{
-    LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, number, written,
+    LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, parse_number,
+    written,
 };
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
@@ -79,7 +80,7 @@ pub(super) fn done(reply: &Reply) -> Result<Value, RequestError> {
 }
 
 pub(super) fn figure(reply: &Reply) -> Result<Value, RequestError> {
-    number(reply).map(Into::into)
+    parse_number(reply).map(Into::into)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the type of a function that reads a reply")]

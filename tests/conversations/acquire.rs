@@ -117,14 +117,14 @@ fn a_long_wait_continues_under_a_new_owner_before_its_bound() {
 fn the_bound_is_the_server_time_plus_the_wait_plus_ninety_seconds() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), (SERVER_START + 30_000 + HORIZON_MS).to_string());
-    assert_eq!(it.arg(KEEP), HORIZON_MS.to_string());
+    assert_eq!(it.arg(MIN_RETENTION), HORIZON_MS.to_string());
 }
 
 #[test]
 fn a_request_before_the_clock_is_known_has_no_bound_and_is_kept_for_ten_minutes() {
     let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
     let it = it.reply(busy(1_000));
-    assert_eq!((it.arg(NOT_AFTER), it.arg(KEEP)), ("", &*UNBOUNDED_MS.to_string()));
+    assert_eq!((it.arg(NOT_AFTER), it.arg(MIN_RETENTION)), ("", &*UNBOUNDED_MS.to_string()));
     let it = it.advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(NOT_AFTER), "", "an owner without a bound stays without one");
 }

@@ -25,7 +25,7 @@ impl Hold {
     /// A hold that Redis granted when the request was sent: it expires in Redis as early as
     /// possible.
     fn new(speed: u64) -> Self {
-        let machine = renewal_machine(LeaseTime::DEFAULT, true);
+        let machine = auto_renewal_machine(LeaseTime::DEFAULT, true);
         Self { machine, now: START + ms(10), speed, expires_ms: LEASE_MS, calls: 0 }
     }
 

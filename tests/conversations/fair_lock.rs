@@ -24,7 +24,7 @@ fn queued_wait() -> Conversation<Acquire> {
     fair_acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE).reply(second_in_queue())
 }
 
-/// The latch of the newest call's owner: each owner has its own.
+/// The latch of the newest call's owner: the key that records the owner's grant or end.
 fn latch(it: &Conversation<Acquire>) -> String {
     it.newest_call().script.keys()[0].clone()
 }
@@ -44,7 +44,7 @@ fn a_queued_waiter_retries_before_its_time_is_over() {
             .advance_to_timeout();
     }
     let it = it.expect_call(ACQUIRE);
-    let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(FAIR_SEND_NUMBER)).collect();
+    let numbers: Vec<&str> = it.calls().iter().map(|call| call.arg(FAIR_TRY_NUMBER)).collect();
     assert_eq!(numbers, ["1", "2", "3", "4"], "each try has a number above the last one's");
 }
 

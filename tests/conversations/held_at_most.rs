@@ -21,8 +21,8 @@ fn cancel_unconfirmed(it: Conversation<Acquire>, release: &str) -> (Duration, Du
     let begun = it.elapsed_ms();
     let it = it.cancel().fail_attempts(release, 3, FailureKind::Broken);
     match it.expect_done() {
-        Err(AcquireError::Cancelled { held_at_most: Some(bound) }) => {
-            (bound, ms(it.elapsed_ms() - begun))
+        Err(AcquireError::Cancelled { held_at_most: Some(reported) }) => {
+            (reported, ms(it.elapsed_ms() - begun))
         }
         other => panic!("no `held_at_most`: {other:?}"),
     }
@@ -31,15 +31,15 @@ fn cancel_unconfirmed(it: Conversation<Acquire>, release: &str) -> (Duration, Du
 #[test]
 fn held_at_most_of_an_endless_wait_counts_from_the_end_of_its_round() {
     let it = acquire(WaitPolicy::UntilCancelled).expect_call(ACQUIRE);
-    let (bound, passed) = cancel_unconfirmed(it, RELEASE);
-    assert_eq!(bound, held_at_most(ROUND_MS + HORIZON_MS + LEASE_MS, passed));
+    let (reported, passed) = cancel_unconfirmed(it, RELEASE);
+    assert_eq!(reported, held_at_most(ROUND_MS + HORIZON_MS + LEASE_MS, passed));
 }
 
 #[test]
 fn held_at_most_without_a_bound_counts_ten_minutes_from_now() {
     let it = acquire_without_clock(acquire_spec(up_to(30_000))).expect_call(ACQUIRE);
-    let (bound, _) = cancel_unconfirmed(it, RELEASE);
-    assert_eq!(bound, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
+    let (reported, _) = cancel_unconfirmed(it, RELEASE);
+    assert_eq!(reported, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
     for (kind, target) in targets {
         let it = acquire_with(AcquireSpec::new(target, up_to(30_000)));
         let it = it.expect_call(&format!("{kind}_acquire"));
-        let (bound, passed) = cancel_unconfirmed(it, &format!("{kind}_release"));
+        let (reported, passed) = cancel_unconfirmed(it, &format!("{kind}_release"));
         // Such clocks may be wrong by the skew in either direction.
-        assert_eq!(bound, held_at_most(30_000 + HORIZON_MS + LEASE_MS + 2 * 3_000, passed));
+        assert_eq!(reported, held_at_most(30_000 + HORIZON_MS + LEASE_MS + 2 * 3_000, passed));
     }
 }
 
@@ -61,8 +61,9 @@ fn an_allowance_for_the_clocks_of_redisson_s_clients_lengthens_held_at_most() {
 fn held_at_most_uses_the_latest_known_clock() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).advance(2_000).reply(busy(-1));
     let pause = ms(it.timeout_ms());
-    let (bound, passed) = cancel_unconfirmed(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
-    assert_eq!(bound, held_at_most(30_000 + HORIZON_MS + LEASE_MS - 2_000, pause + passed));
+    let (reported, passed) =
+        cancel_unconfirmed(it.advance_to_timeout().expect_call(ACQUIRE), RELEASE);
+    assert_eq!(reported, held_at_most(30_000 + HORIZON_MS + LEASE_MS - 2_000, pause + passed));
 }
 
 #[test]
@@ -73,8 +74,8 @@ fn held_at_most_covers_an_owner_with_an_unconfirmed_takeover() {
     let it = it.reply(queued(1, 3_333).with_ms(-1)).advance(ROUND_MS).advance_to_timeout();
     let it = it.expect_call("fair_acquire");
     assert!(it.arg(NOT_AFTER).parse::<u64>().is_ok(), "it has a bound");
-    let (bound, _) = cancel_unconfirmed(it, "fair_release");
-    assert_eq!(bound, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
+    let (reported, _) = cancel_unconfirmed(it, "fair_release");
+    assert_eq!(reported, held_at_most(UNBOUNDED_MS + LEASE_MS, ms(0)));
 }
 
 #[test]
@@ -111,15 +112,15 @@ fn held_at_most_of_an_early_release_covers_copies_of_the_acquisition() {
     // The acquisition was sent at the start: a delayed copy may extend the hold by 30 s until 90 s
     // have passed.
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT));
-    let (bound, passed) = release_without_replies(it);
-    assert_eq!(bound, held_at_most(HORIZON_MS + LEASE_MS, passed));
+    let (reported, passed) = release_without_replies(it);
+    assert_eq!(reported, held_at_most(HORIZON_MS + LEASE_MS, passed));
 }
 
 #[test]
 fn held_at_most_of_a_late_release_covers_a_lease_only() {
     let it = Conversation::new(release_machine(LeaseTime::DEFAULT)).advance(500_000);
-    let (bound, _) = release_without_replies(it);
+    let (reported, _) = release_without_replies(it);
     // Every earlier request is past its bound; but the last extension may have been executed just
     // now.
-    assert_eq!(bound, held_at_most(LEASE_MS, ms(0)));
+    assert_eq!(reported, held_at_most(LEASE_MS, ms(0)));
 }

@@ -1,7 +1,7 @@
 //! Calls that Redis executes at most once, for example the forced release of a lock.
 
 use edgelatch_proto::error::{FailureKind, RequestError};
-use edgelatch_proto::machine::Once;
+use edgelatch_proto::machine::ExecuteOnce;
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::language::*;
@@ -10,17 +10,17 @@ const FORCE_RELEASE: &str = "lock_force_release";
 const CANCEL: &str = "cancel";
 
 /// A forced release by a client that knows Redis' clock.
-fn force_release() -> Conversation<Once> {
+fn force_release() -> Conversation<ExecuteOnce> {
     Conversation::new(force_release_machine(true))
 }
 
 /// A forced release by a client that does not know Redis' clock yet.
-fn force_release_without_clock() -> Conversation<Once> {
+fn force_release_without_clock() -> Conversation<ExecuteOnce> {
     Conversation::new(force_release_machine(false))
 }
 
 /// A call without a reply to its three attempts, so that the machine cancels it.
-fn unconfirmed() -> Conversation<Once> {
+fn unconfirmed() -> Conversation<ExecuteOnce> {
     force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::Broken).expect_call(CANCEL)
 }
 
@@ -62,8 +62,8 @@ fn a_late_call_was_not_executed_and_is_resent() {
 
 #[test]
 fn a_late_call_is_sent_three_times_at_most() {
-    let late = |it: Conversation<Once>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
-    let it = late(late(late(force_release_without_clock())));
+    let late = |it: Conversation<ExecuteOnce>| it.expect_call(FORCE_RELEASE).reply(Code::Late);
+    let it = late(late(late(force_release())));
     assert_eq!(it.expect_done(), Err(RequestError::NotExecuted(FailureKind::TimedOut)));
 }
 
@@ -163,7 +163,8 @@ fn a_refusal_of_the_first_attempt_is_reported() {
 
 #[test]
 fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
-    // Redis requires a bound only of calls without one.
+    // The cancellation has a bound, so `BoundRequired` is impossible, and it is never rejected as
+    // late.
     for code in [Code::Late, Code::BoundRequired] {
         let outcome = unconfirmed().reply(code).expect_done();
         let unreachable = RequestError::Unreachable(FailureKind::Broken);
@@ -174,6 +175,7 @@ fn a_code_that_no_cancellation_returns_leaves_the_outcome_unknown() {
 #[test]
 fn a_request_that_was_never_sent_is_not_cancelled() {
     let it = force_release().fail_attempts(FORCE_RELEASE, 3, FailureKind::NotSent);
+    // `NotSent` itself says that no attempt has left the client, so the call was not executed.
     let unreachable = RequestError::Unreachable(FailureKind::NotSent);
     assert_eq!(code(it.expect_done()), Err(unreachable));
 }

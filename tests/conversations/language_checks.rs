@@ -54,8 +54,8 @@ fn an_outcome_before_the_end_fails_the_expectation() {
 }
 
 #[test]
-#[should_panic(expected = "is subscribed to redisson_lock__channel:{invoice:42} at gateway 0")]
+#[should_panic(expected = "has requested redisson_lock__channel:{invoice:42} of gateway 0")]
 fn a_subscription_to_another_channel_fails_the_expectation() {
     let it = acquire(up_to(30_000)).expect_call(ACQUIRE).reply(busy(20_000));
-    it.expect_subscribe(0, "redisson_lock__channel:{other}");
+    it.expect_subscription_request(0, "redisson_lock__channel:{other}");
 }

@@ -96,7 +96,7 @@ fn a_cancelled_wait_is_done_at_once() {
 #[test]
 fn a_waiter_for_a_latch_subscribes_and_follows_notifications() {
     let it = latch_wait(60_000, None).expect_call(INSPECT).reply(CLOSED);
-    let it = it.expect_subscribe(0, "redisson_countdownlatch__channel__{job}");
+    let it = it.expect_subscription_request(0, "redisson_countdownlatch__channel__{job}");
     let it = it.confirm_subscription().expect_call(INSPECT).reply(CLOSED);
     let it = it.expect_timeout(TimeoutReason::Silence).notify().expect_call(INSPECT);
     assert_eq!(it.reply(OPEN).expect_done(), Ok(()));

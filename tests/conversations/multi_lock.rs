@@ -202,7 +202,10 @@ fn only_parts_with_a_known_clock_have_a_bound() {
     let spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], WaitPolicy::Once);
     let clocks = vec![None, Some(known_clock())];
     let it = Conversation::new(AcquireAll::new(spec, entropy(), clocks, START));
-    assert_eq!((it.arg_of(0, NOT_AFTER), it.arg_of(0, KEEP)), ("", &*UNBOUNDED_MS.to_string()));
+    assert_eq!(
+        (it.arg_of(0, NOT_AFTER), it.arg_of(0, MIN_RETENTION)),
+        ("", &*UNBOUNDED_MS.to_string())
+    );
     assert_eq!(it.arg_of(1, NOT_AFTER), (SERVER_START + HORIZON_MS).to_string());
 }
 

@@ -58,7 +58,7 @@ fn a_multi_lock_subscribes_at_the_part_that_it_waits_for() {
     for wait_ms in [5_000, 60_000] {
         let it = multi_lock(2, up_to(wait_ms)).expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
         let it = it.reply_from(0, granted(5)).reply_from(1, busy(50_000));
-        let it = it.expect_subscribe(1, "redisson_lock__channel:{b}");
+        let it = it.expect_subscription_request(1, "redisson_lock__channel:{b}");
         let it = it.confirm_subscription().expect_calls(&[(1, ACQUIRE)]);
         let it = it.reply_from(1, busy(50_000)).notify().expect_calls(&[(1, ACQUIRE)]);
         assert!(!it.is_done());

@@ -37,8 +37,8 @@ fn waiting() -> Conversation<Acquire> {
 
 /// S72, S74, S75.
 #[test]
-fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
-    let it = refused(60_000).expect_subscribe(0, CHANNEL);
+fn a_refused_waiter_subscribes_and_polls_until_its_subscription_is_confirmed() {
+    let it = refused(60_000).expect_subscription_request(0, CHANNEL);
     let it = it.expect_timeout_within(TimeoutReason::BackOff, ..=50);
     // The waiter may have missed messages before the confirmation.
     let it = it.confirm_subscription().expect_call(ACQUIRE).reply(busy(50_000));
@@ -51,7 +51,7 @@ fn a_refused_waiter_subscribes_and_polls_until_a_message_arrives() {
 
 /// S76.
 #[test]
-fn a_message_during_an_attempt_is_followed_by_another_attempt() {
+fn a_message_during_a_try_is_followed_by_another_try() {
     let it = subscribed(60_000).notify().notify().reply(busy(50_000)).advance_to_timeout();
     let it = it.expect_call(ACQUIRE).reply(busy(50_000));
     it.expect_timeout_within(TimeoutReason::Silence, SILENCE_MS);
@@ -127,8 +127,9 @@ fn a_woken_waiter_skips_its_retry_when_another_client_acquires() {
     let it = it.notify_acquired(Some(Duration::from_secs(3)));
     // The waiter waits for the end of the new lease.
     let it = it.expect_timeout_in(TimeoutReason::HolderExpires, 3_001);
+    // It skips the retry after a second message too. The second lease outlasts the silence timeout.
     let it = it.notify_within(180).notify_acquired(Some(Duration::from_secs(600)));
-    // The next message has the same effect as the first.
+    // After a message without competitors the waiter retries at once.
     it.expect_timeout(TimeoutReason::Silence).notify().expect_call(ACQUIRE);
 }
 
@@ -147,8 +148,7 @@ fn a_flood_of_messages_causes_a_limited_rate_of_retries() {
     // One retry per 50 ms, and a burst of 20.
     assert!((200..=221).contains(&tries), "{tries}");
     // After two seconds without a message the waiter retries at once.
-    let it = it.advance_and_wake(2_000).notify().expect_call(ACQUIRE);
-    assert!(it.elapsed_ms() >= 12_000);
+    it.advance_and_wake(2_000).notify().expect_call(ACQUIRE);
     // Messages that cause no retry, because another client's grant follows, do not count.
     let mut it = waiting();
     for _ in 0..100 {
@@ -158,7 +158,7 @@ fn a_flood_of_messages_causes_a_limited_rate_of_retries() {
 }
 
 #[test]
-fn a_grant_to_another_client_during_an_attempt_causes_no_further_attempt() {
+fn a_grant_to_another_client_during_a_try_causes_no_further_try() {
     let it = waiting().notify().expect_call(ACQUIRE);
     let it = it.notify_within(60).notify_acquired(Some(Duration::from_secs(600)));
     it.reply(busy(50_000)).expect_timeout(TimeoutReason::Silence);
@@ -194,8 +194,8 @@ fn a_grant_is_published_for_other_clients_once_its_client_has_waited() {
     let it = it.reply(busy(3_000)).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(it.arg(GRANT_CHANNEL), CHANNEL);
     // The optional arguments before the channel have no effect: `x` is a token key that expires.
-    assert_eq!(it.arg(TOKENS_KEPT_FOREVER), "x");
-    assert_eq!((it.arg(PROPOSED_TOKEN), it.arg(NO_VOTE_WHILE_YOUNG)), ("", ""));
+    assert_eq!(it.arg(TOKEN_RETENTION_PER_LOCK), "x");
+    assert_eq!((it.arg(PROPOSED_TOKEN), it.arg(MIN_UPTIME_TO_VOTE)), ("", ""));
 }
 
 #[test]
@@ -214,15 +214,15 @@ fn the_last_try_stays_at_the_end_of_the_wait() {
 }
 
 #[test]
-fn a_multi_lock_subscribes_to_the_refused_part() {
+fn an_acquisition_of_several_locks_subscribes_to_the_refused_one() {
     let member = |name: &str| Member { name: lock_name(name), fenced: false };
     let several = LockCalls::of_several(member("{t}a"), vec![member("{t}b")], Publish::Plain);
     let refused_lock = |number: u8| ScriptReply::new(Code::No, number, 9_000);
     let it = acquire_with(AcquireSpec::new(Target::Lock(several), up_to(60_000)));
     let it = it.expect_call(ACQUIRE).reply(refused_lock(2));
-    let it = it.expect_subscribe(0, "redisson_lock__channel:{t}b");
+    let it = it.expect_subscription_request(0, "redisson_lock__channel:{t}b");
     let it = it.advance_to_timeout().expect_call(ACQUIRE).reply(refused_lock(1));
-    it.expect_subscribe(0, "redisson_lock__channel:{t}a");
+    it.expect_subscription_request(0, "redisson_lock__channel:{t}a");
 }
 
 #[test]
@@ -243,5 +243,5 @@ fn a_spin_lock_does_not_subscribe() {
     let mut spec = job_spec(60_000);
     spec.targets.pacing = pacing;
     let it = acquire_with(spec);
-    it.expect_call(ACQUIRE).reply(busy(50_000)).expect_no_subscribe();
+    it.expect_call(ACQUIRE).reply(busy(50_000)).expect_no_subscription_request();
 }

@@ -168,11 +168,11 @@ proptest! {
         knows_clock: bool,
     ) {
         check_end(budgeted_acquire(wait_policy), &events, 200)?;
-        check_end(renewal_machine(LeaseTime::DEFAULT, renews), &events, 2_000)?;
+        check_end(auto_renewal_machine(LeaseTime::DEFAULT, renews), &events, 2_000)?;
         check_end(release_machine(LeaseTime::DEFAULT), &events, 20)?;
         check_end(force_release_machine(knows_clock), &events, 40)?;
         check_end(inspect_machine(), &events, 20)?;
-        check_end(renew_machine(LeaseTime::DEFAULT), &events, 20)?;
+        check_end(renew_on_demand_machine(LeaseTime::DEFAULT), &events, 20)?;
     }
 
     #[test]
@@ -184,10 +184,10 @@ proptest! {
         knows_clock: bool,
     ) {
         check_needless_wakeups(budgeted_acquire(wait_policy), &events, &extra)?;
-        check_needless_wakeups(renewal_machine(LeaseTime::DEFAULT, renews), &events, &extra)?;
+        check_needless_wakeups(auto_renewal_machine(LeaseTime::DEFAULT, renews), &events, &extra)?;
         check_needless_wakeups(release_machine(LeaseTime::DEFAULT), &events, &extra)?;
         check_needless_wakeups(force_release_machine(knows_clock), &events, &extra)?;
         check_needless_wakeups(inspect_machine(), &events, &extra)?;
-        check_needless_wakeups(renew_machine(LeaseTime::DEFAULT), &events, &extra)?;
+        check_needless_wakeups(renew_on_demand_machine(LeaseTime::DEFAULT), &events, &extra)?;
     }
 }

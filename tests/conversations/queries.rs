@@ -1,7 +1,7 @@
 //! Queries of an object's state.
 
 use edgelatch_proto::error::{FailureKind, RefusalKind, RequestError};
-use edgelatch_proto::machine::{LockState, PermitsState, Query, SemaphoreState, number};
+use edgelatch_proto::machine::{LockState, PermitsState, Query, SemaphoreState, parse_number};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
 use crate::language::*;
@@ -46,7 +46,7 @@ fn a_state_without_three_numbers_is_rejected() {
 }
 
 #[test]
-fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
+fn the_states_of_permits_and_of_a_semaphore_have_their_numbers() {
     // The value for permits: last token, held permits, 1 if the queried permits are held, available
     // permits, and permits in all. For a semaphore the second number is that of the leases, and the
     // last that of their permits.
@@ -64,10 +64,10 @@ fn the_state_of_permits_has_their_number_and_whether_these_are_held() {
 #[test]
 fn a_numeric_reply_must_be_a_number() {
     for value in [-1, 0, 7, i64::MAX] {
-        assert_eq!(number(&state(Code::Done, &value.to_string(), 0)), Ok(value));
+        assert_eq!(parse_number(&state(Code::Done, &value.to_string(), 0)), Ok(value));
     }
     for value in ["", "x", "1.5", "9223372036854775808"] {
-        let number = number(&state(Code::Done, value, 0));
+        let number = parse_number(&state(Code::Done, value, 0));
         assert!(matches!(number, Err(RequestError::Unreachable(_))), "{value}");
     }
 }

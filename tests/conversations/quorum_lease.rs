@@ -13,7 +13,7 @@ const GONE: LeaseState = LeaseState::Lost(LossReason::Gone);
 
 /// A hold of parts with leases of `seconds`; `quorum` of them make the hold.
 fn quorum_lease(seconds: &[u64], renews: bool, quorum: usize) -> Conversation<QuorumLease> {
-    let part = |seconds: &u64| renewal_machine(lease(seconds * 1_000), renews);
+    let part = |seconds: &u64| auto_renewal_machine(lease(seconds * 1_000), renews);
     Conversation::new(QuorumLease::new(seconds.iter().map(part), quorum))
 }
 
@@ -62,7 +62,7 @@ fn a_loss_has_the_reason_of_its_parts_and_later_replies_change_nothing() {
 
 #[test]
 fn the_reason_of_a_loss_stays_despite_later_losses_of_parts() {
-    let part = || renewal_machine(LeaseTime::DEFAULT, true);
+    let part = || auto_renewal_machine(LeaseTime::DEFAULT, true);
     let it = Conversation::new(QuorumLease::new([part(), part()], 2)).advance_to_timeout();
     assert_eq!(it.elapsed_ms(), 10_000);
     let it = it.expect_calls(&[(0, RENEW), (1, RENEW)]).reply_from(0, Code::Lost);

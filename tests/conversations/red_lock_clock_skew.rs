@@ -12,9 +12,9 @@ const RAISE: &str = "lock_raise";
 const RELEASE: &str = "lock_release";
 /// The nodes' time at the start, as a token.
 const NOW: u64 = SERVER_START * 1000;
-/// A token that a node accepts at the start, half a minute ahead; and one that no node accepts, an
-/// hour ahead.
+/// A token that a node accepts at the start: half a minute ahead.
 const AHEAD: u64 = NOW + 30_000_000;
+/// A token that no node accepts at the start: an hour ahead.
 const FAR_AHEAD: u64 = NOW + 3_600_000_000;
 
 /// Checks that the nodes accept no common token.
@@ -97,9 +97,8 @@ fn nodes_that_cannot_agree_on_a_token_end_the_wait() {
     assert_cannot_agree(expect_all_released(it).expect_done());
 }
 
-/// The third node may agree with the node whose token it accepts.
 #[test]
-fn while_a_node_is_busy_the_others_wait_for_it() {
+fn the_machine_keeps_its_grants_while_a_busy_node_may_complete_a_majority() {
     let it = three_nodes(up_to(30_000))
         .reply_from(0, granted(FAR_AHEAD))
         .reply_from(1, granted(NOW))
@@ -108,5 +107,6 @@ fn while_a_node_is_busy_the_others_wait_for_it() {
         .expect_calls(&[(2, "lock_acquire")])
         .reply_from(2, granted(AHEAD))
         .expect_calls(&[(1, RAISE)]);
+    // The second node accepts the token of the third.
     assert_eq!(voters(&it.reply_from(1, granted(AHEAD)).expect_done().unwrap()), [1, 2]);
 }

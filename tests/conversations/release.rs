@@ -9,10 +9,10 @@ use crate::language::*;
 
 const RELEASE: &str = "lock_release";
 
-/// Releases a hold with a lease of 30 s whose renewal to `longest` was requested.
-fn release(longest: LeaseTime) -> Conversation<Release> {
+/// Releases a hold with a lease of 30 s whose renewal to `renewed_lease` was requested.
+fn release(renewed_lease: LeaseTime) -> Conversation<Release> {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    let outstanding = renew_machine(longest).outstanding();
+    let outstanding = renew_on_demand_machine(renewed_lease).outstanding();
     Conversation::new(Release::new(&target(), &grant, outstanding, attempt, Some(known_clock())))
 }
 
@@ -43,8 +43,8 @@ fn a_release_repeated_under_its_request_id_returns_the_recorded_result() {
 fn a_release_is_unknown_after_five_unanswered_attempts() {
     let it = release(lease(60_000)).fail_attempts(RELEASE, 5, FailureKind::TimedOut);
     assert!(it.elapsed_ms() > 800, "the attempts outlast a short outage of the gateway");
-    // A copy of the acquisition may be executed until 90 s after it was sent, and then extends the
-    // hold by a lease.
+    // `held_at_most` combines the latest bound with the longest lease: the acquisition has the
+    // bound, 90 s after the start, and the renewal the lease, 60 s.
     let held_at_most = held_at_most(HORIZON_MS + 60_000, ms(it.elapsed_ms()));
     let unknown = ReleaseError::Unknown { held_at_most, cause: FailureKind::TimedOut };
     assert_eq!(it.expect_done(), Err(unknown));

@@ -147,7 +147,7 @@ fn a_lease_from_before_a_step_back_of_the_clock_changes_nothing_when_adopted() {
 
 #[test]
 fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
-    let machine = renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
+    let machine = auto_renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
     assert_eq!(it.arg(RENEWED_LEASE), "30000");
     let it = it.reply(granted(TOKEN)).advance_to_timeout().expect_call(RENEW);
@@ -162,7 +162,8 @@ fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
 
 #[test]
 fn a_renewal_on_demand_counts_from_its_sending() {
-    let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW).advance(100);
+    let it =
+        Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW).advance(100);
     let it = it.reply(granted(TOKEN).with_ms(60_000));
     let renewed = it.expect_done().unwrap();
     assert_eq!(renewed.lease.remaining(it.now()), ms(trusted_ms(60_000) - 100));
@@ -171,13 +172,13 @@ fn a_renewal_on_demand_counts_from_its_sending() {
 
 #[test]
 fn a_renewal_on_demand_reports_a_loss() {
-    let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW);
+    let it = Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW);
     assert_eq!(it.reply(Code::Lost).expect_done(), Err(RequestError::Lost(LossReason::Gone)));
 }
 
 #[test]
 fn a_renewal_on_demand_is_sent_once() {
-    let it = Conversation::new(renew_machine(lease(60_000))).expect_call(RENEW);
+    let it = Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW);
     let unreachable = RequestError::Unreachable(FailureKind::Broken);
     assert_eq!(it.fail(FailureKind::Broken).expect_done(), Err(unreachable));
 }

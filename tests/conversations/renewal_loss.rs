@@ -11,7 +11,7 @@ const RENEW: &str = "lock_renew";
 
 #[test]
 fn a_lease_for_a_fixed_time_is_not_renewed() {
-    let it = Conversation::new(renewal_machine(LeaseTime::DEFAULT, false))
+    let it = Conversation::new(auto_renewal_machine(LeaseTime::DEFAULT, false))
         .expect_timeout_in(TimeoutReason::LeaseEnds, TRUSTED_MS)
         .advance_to_timeout();
     assert_eq!(it.expect_done(), Some(LossReason::Expired));

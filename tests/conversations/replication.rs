@@ -106,8 +106,9 @@ fn redis_waits_for_replicas_for_half_of_an_attempt_at_most() {
     for (attempt_ms, lease_ms, within_ms) in
         [(60_000, 30_000, 1_000), (700, 30_000, 350), (5_000, 300, 50)]
     {
-        let (attempt, lease) = (AttemptTime::new(ms(attempt_ms)).unwrap(), lease(lease_ms));
-        let it = acquire_with(AcquireSpec { attempt, lease, ..replicated_spec(WaitPolicy::Once) });
+        let (attempt_time, lease) = (AttemptTime::new(ms(attempt_ms)).unwrap(), lease(lease_ms));
+        let it =
+            acquire_with(AcquireSpec { attempt_time, lease, ..replicated_spec(WaitPolicy::Once) });
         assert_eq!(replica_waits(&it.expect_call(ACQUIRE)), [Some((2, within_ms))]);
     }
 }

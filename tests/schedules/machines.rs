@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AcquireSpec, CallId, Entropy, Grant, Input, Machine, Once, Release, Renewal,
+    Acquire, AcquireSpec, CallId, Entropy, ExecuteOnce, Grant, Input, Machine, Release, Renewal,
 };
 use edgelatch_proto::protocol::calls::{IdempotentCall, Target};
 use edgelatch_proto::protocol::reply::{Reply, ServerClock};
@@ -56,7 +56,7 @@ enum Job {
     Acquire(Acquire),
     Hold(Hold),
     Release(Release),
-    Once(Once),
+    Once(ExecuteOnce),
 }
 
 /// How a job ended.
@@ -132,7 +132,7 @@ impl Machines {
     pub(crate) fn call_once(&mut self, client: usize, call: IdempotentCall) {
         let (entropy, now) = (self.draw_entropy(), self.instant());
         let clock = self.clients[client].clock;
-        let machine = Once::new(call, AttemptTime::DEFAULT, entropy, clock, now);
+        let machine = ExecuteOnce::new(call, AttemptTime::DEFAULT, entropy, clock, now);
         self.begin(client, Job::Once(machine));
     }
 

@@ -7,7 +7,7 @@ use super::operation::{Outcome, Task};
 use super::runner::Runner;
 use super::{Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId, Terms};
 use crate::error::{AcquireError, RequestError};
-use crate::machine::{AwaitLatch, Once, Query};
+use crate::machine::{AwaitLatch, ExecuteOnce, Query};
 use crate::name::RequestId;
 use crate::protocol::calls::{CountDownLatchCalls, IdempotentCall};
 use crate::protocol::script::ScriptCall;
@@ -87,7 +87,7 @@ impl Engine {
     ) -> OpId {
         let runner = self.endpoint(to).zip(cx.draw()).map(|(endpoint, entropy)| {
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
-            Runner::Once(Once::new(call, attempt, entropy, clock, cx.now).into())
+            Runner::ExecuteOnce(ExecuteOnce::new(call, attempt, entropy, clock, cx.now).into())
         });
         self.begin((scope, to), Task::Request, runner.ok_or(NO_ENTROPY), cx)
     }

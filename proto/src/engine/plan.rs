@@ -117,11 +117,11 @@ impl Terms {
         self,
         targets: T,
         lease: LeaseTime,
-        attempt: AttemptTime,
+        attempt_time: AttemptTime,
         is_contended: bool,
     ) -> AcquireParams<T> {
         let Self { wait, budget, replicas, .. } = self;
-        AcquireParams { targets, lease, wait, budget, attempt, replicas, is_contended }
+        AcquireParams { targets, lease, wait, budget, attempt_time, replicas, is_contended }
     }
 
     /// Shortens a timed wait to `left`. A rest below 1 ms leaves a single try.

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use crate::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use crate::machine::{
-    Acquire, AcquireAll, AcquireQuorum, AwaitLatch, Grant, Input, JoinAll, Machine as _,
-    MultiGrant, MultiGrantPart, Once, Output, Query, QuorumLease, ReleaseAll, Released, Renew,
-    Renewed,
+    Acquire, AcquireAll, AcquireQuorum, AwaitLatch, ExecuteOnce, Grant, Input, JoinAll,
+    Machine as _, MultiGrant, MultiGrantPart, Output, Query, QuorumLease, ReleaseAll, Released,
+    Renew, Renewed,
 };
 use crate::name::FencingToken;
 use crate::protocol::reply::Reply;
@@ -20,7 +20,7 @@ pub(super) enum Runner {
     AcquireQuorum(Box<AcquireQuorum>),
     AwaitLatch(Box<AwaitLatch>),
     Query(Box<Query>),
-    Once(Box<Once>),
+    ExecuteOnce(Box<ExecuteOnce>),
     Renew(JoinAll<Renew>),
     Queries(JoinAll<Query>),
     Release(Box<ReleaseAll>),
@@ -75,7 +75,7 @@ impl Runner {
             Self::AcquireQuorum(machine) => machine.handle(input, now),
             Self::AwaitLatch(machine) => machine.handle(input, now),
             Self::Query(machine) => machine.handle(input, now),
-            Self::Once(machine) => machine.handle(input, now),
+            Self::ExecuteOnce(machine) => machine.handle(input, now),
             Self::Renew(machine) => machine.handle(input, now),
             Self::Queries(machine) => machine.handle(input, now),
             Self::Release(machine) => machine.handle(input, now),
@@ -93,7 +93,7 @@ impl Runner {
                 let output = machine.poll(now);
                 output.map(|reply| MachineOutcome::Replied(reply, machine.is_unsure()))
             }
-            Self::Once(machine) => {
+            Self::ExecuteOnce(machine) => {
                 machine.poll(now).map(|reply| MachineOutcome::Replied(reply, false))
             }
             Self::Renew(machine) => machine.poll(now).map(MachineOutcome::Renewed),

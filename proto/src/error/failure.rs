@@ -41,7 +41,8 @@ pub enum FailureKind {
         /// minute at a time.
         retry_after: Option<Duration>,
     },
-    /// A request had no reply, and then the gateway or Redis refused its next attempt or its undo.
+    /// The gateway or Redis refused a request, but an earlier one may have been executed, or may be
+    /// later: another attempt of this request, or the request that this one was to undo.
     RefusedLater(RefusalKind),
 }
 
@@ -77,7 +78,7 @@ impl FailureKind {
                 ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
             }
             Self::RefusedLater(_) => {
-                "the gateway did not respond, and then refused the retry".into()
+                "the gateway refused a request, but an earlier one may have been executed".into()
             }
         }
     }

@@ -76,7 +76,7 @@ impl AcquireQuorum {
     ) -> Self {
         let (QuorumNodes { parts, keep_time }, params) = spec.split();
         let node_time = (params.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
-        let attempt_time = node_time.min(params.attempt.within(params.lease));
+        let attempt_time = node_time.min(params.attempt_time.within(params.lease));
         let targets = parts.into_iter().map(Target::Lock).collect();
         let parts = Parts::new(targets, &params, attempt_time, RESERVED, entropy, &clocks, now);
         let stage = Stage::Requesting((NodeSet::All, false));

@@ -20,14 +20,14 @@ mod await_latch;
 mod backoff;
 mod call;
 mod contention;
+mod execute_once;
 mod guarded;
 mod ids;
 mod join_all;
 mod lease;
 mod notification_state;
-mod once;
 mod outstanding_bound;
-mod owner_attempt;
+mod owner_round;
 mod params;
 mod query;
 mod quorum_lease;
@@ -43,12 +43,12 @@ pub use acquire_quorum::AcquireQuorum;
 pub use await_latch::AwaitLatch;
 pub use backoff::{Pacing, SpinBackoff};
 pub use contention::ContentionEstimator;
+pub use execute_once::ExecuteOnce;
 pub(crate) use guarded::script_result;
 pub use guarded::{check_protecting_lock, newest_token, written};
 pub use ids::Entropy;
 pub use join_all::JoinAll;
 pub use lease::{Grant, Lease, LeaseState};
-pub use once::Once;
 pub use outstanding_bound::OutstandingBound;
 pub use params::{
     AcquireAllSpec, AcquireParams, AcquireQuorumSpec, AcquireSpec, AllTargets, OneTarget,
@@ -58,7 +58,7 @@ pub use query::{Query, Renew, Renewed};
 pub use quorum_lease::{QuorumLease, combined};
 pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;
-pub use state::{LockState, PermitsState, SemaphoreState, number};
+pub use state::{LockState, PermitsState, SemaphoreState, parse_number};
 
 use core::time::Duration;
 

@@ -23,7 +23,7 @@ pub struct AcquireParams<T> {
     pub budget: Option<RequestBudget>,
     /// The longest time for one attempt. A quorum waits at most a tenth of the lease for a node,
     /// within 100 ms to 1 s.
-    pub attempt: AttemptTime,
+    pub attempt_time: AttemptTime,
     /// The number of replicas that must have each grant; `None` to wait for none.
     pub replicas: Option<Replicas>,
     /// Whether other waiters are known to compete: grants are then published even if the first try
@@ -117,7 +117,7 @@ impl<T> AcquireParams<T> {
             lease: LeaseTime::DEFAULT,
             wait,
             budget: None,
-            attempt: AttemptTime::DEFAULT,
+            attempt_time: AttemptTime::DEFAULT,
             replicas: None,
             is_contended: false,
         }
@@ -125,9 +125,16 @@ impl<T> AcquireParams<T> {
 
     /// Separates the targets from the parameters that all acquisitions have.
     pub(super) fn split(self) -> (T, AcquireParams<()>) {
-        let Self { targets, lease, wait, budget, attempt, replicas, is_contended } = self;
-        let shared =
-            AcquireParams { targets: (), lease, wait, budget, attempt, replicas, is_contended };
+        let Self { targets, lease, wait, budget, attempt_time, replicas, is_contended } = self;
+        let shared = AcquireParams {
+            targets: (),
+            lease,
+            wait,
+            budget,
+            attempt_time,
+            replicas,
+            is_contended,
+        };
         (targets, shared)
     }
 }

@@ -95,7 +95,7 @@ impl PermitsState {
 ///
 /// # Errors
 /// [`RequestError::Unreachable`] if the reply has another form.
-pub fn number(reply: &Reply) -> Result<i64, RequestError> {
+pub fn parse_number(reply: &Reply) -> Result<i64, RequestError> {
     reply.value.parse().map_err(|_| garbled())
 }
 

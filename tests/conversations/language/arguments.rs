@@ -4,18 +4,22 @@
 pub(crate) const REQUEST_ID: usize = 1;
 /// The bound; empty for a request without one.
 pub(crate) const NOT_AFTER: usize = 2;
-/// The shortest time for which Redis remembers the request.
-pub(crate) const KEEP: usize = 3;
+/// The shortest time for which Redis remembers the request, in milliseconds.
+pub(crate) const MIN_RETENTION: usize = 3;
 
-// Of every script of a lock.
+// Of every script for an owner: those that acquire, renew, raise or release, not by force.
 pub(crate) const OWNER: usize = 5;
 
 // Of `lock_acquire.lua`.
 pub(crate) const LAST_TRY: usize = 7;
-pub(crate) const TOKENS_KEPT_FOREVER: usize = 9;
+/// How long the token keys are kept, a letter for each lock: `f` for ever, `x` until the key
+/// expires. Absent if all expire and no later argument is needed.
+pub(crate) const TOKEN_RETENTION_PER_LOCK: usize = 9;
 pub(crate) const PROPOSED_TOKEN: usize = 10;
-pub(crate) const NO_VOTE_WHILE_YOUNG: usize = 11;
-/// The channel on which Redis publishes the grant; empty to publish none.
+/// How long after its start a node of a majority refuses to vote, in milliseconds.
+pub(crate) const MIN_UPTIME_TO_VOTE: usize = 11;
+/// The channel on which Redis publishes the grant of the first lock; those of the other locks
+/// follow. Absent if nothing is published.
 pub(crate) const GRANT_CHANNEL: usize = 12;
 
 // Of `lock_renew.lua`.
@@ -26,7 +30,7 @@ pub(crate) const RAISED_TOKEN: usize = 6;
 
 // Of `fair_acquire.lua`.
 /// The number of the try: each try of an owner has a higher one.
-pub(crate) const FAIR_SEND_NUMBER: usize = 10;
+pub(crate) const FAIR_TRY_NUMBER: usize = 10;
 pub(crate) const FAIR_LAST_TRY: usize = 12;
 pub(crate) const FAIR_PREVIOUS_OWNER: usize = 15;
 

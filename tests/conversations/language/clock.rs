@@ -32,8 +32,8 @@ pub(crate) const ATTEMPT_MS: u64 = 5_000;
 /// How long after the end of its wait a request may still be executed, in milliseconds.
 pub(crate) const HORIZON_MS: u64 = 90_000;
 
-/// How long Redis remembers a request without a bound, and so may execute a copy of it, in
-/// milliseconds.
+/// How long a copy of a request without a bound may still arrive, in milliseconds; Redis remembers
+/// the request at least as long.
 pub(crate) const UNBOUNDED_MS: u64 = 600_000;
 
 /// How long a wait uses one owner, in milliseconds: a round.

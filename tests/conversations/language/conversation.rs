@@ -33,6 +33,7 @@ pub(crate) struct Conversation<M: Machine> {
     /// How many of `calls` an expectation has covered.
     pub(super) expected: usize,
     pub(super) timeout: Option<(Instant, TimeoutReason)>,
+    /// The latest subscription that the machine has requested: a gateway and a topic there.
     pub(super) subscription: Option<(usize, Topic)>,
     pub(super) outcome: Option<M::Outcome>,
 }
@@ -142,7 +143,7 @@ impl<M: Machine> Conversation<M> {
     }
 
     /// A message says that the object may be free. Other clients compete for it; this machine must
-    /// retry within `ms`.
+    /// retry within `within_ms`.
     pub(crate) fn notify_within(self, within_ms: u64) -> Self {
         self.handle(Input::Notified { within: ms(within_ms) })
     }

@@ -60,17 +60,19 @@ impl<M: Machine> Conversation<M> {
         it
     }
 
-    /// Expects that the machine has subscribed to this channel at this gateway.
+    /// Expects that the machine's latest subscription request is for this channel at this gateway,
+    /// whenever it was made.
     #[track_caller]
-    pub(crate) fn expect_subscribe(self, gateway: usize, channel: &str) -> Self {
-        let (at, topic) = self.subscription.as_ref().expect("the machine has subscribed");
+    pub(crate) fn expect_subscription_request(self, gateway: usize, channel: &str) -> Self {
+        let (at, topic) =
+            self.subscription.as_ref().expect("the machine has requested a subscription");
         assert_eq!((*at, topic.channel()), (gateway, channel), "the machine {self}");
         self
     }
 
-    /// Expects that the machine has not subscribed to any channel.
+    /// Expects that the machine has never requested a subscription.
     #[track_caller]
-    pub(crate) fn expect_no_subscribe(self) -> Self {
+    pub(crate) fn expect_no_subscription_request(self) -> Self {
         assert!(self.subscription.is_none(), "the machine {self}");
         self
     }
@@ -102,8 +104,8 @@ impl<M: Machine> Conversation<M> {
     }
 }
 
-/// Prints the machine's timeout, its subscription, and its calls: those that no expectation has
-/// covered come last.
+/// Prints the machine's timeout, its latest subscription request, and its calls: those that no
+/// expectation has covered come last.
 impl<M: Machine> Display for Conversation<M> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.timeout_reason() {
@@ -112,7 +114,7 @@ impl<M: Machine> Display for Conversation<M> {
             None => write!(f, "has not waited yet")?,
         }
         if let Some((gateway, topic)) = &self.subscription {
-            write!(f, ", is subscribed to {} at gateway {gateway}", topic.channel())?;
+            write!(f, ", has requested {} of gateway {gateway}", topic.channel())?;
         }
         let calls = |range: &[super::reply::Call]| -> Vec<String> {
             range.iter().map(|call| format!("{}@{}", call.name(), call.gateway)).collect()

@@ -2,7 +2,7 @@
 
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
-    Entropy, Grant, Once, Query, Release, Renew, Renewal,
+    Entropy, ExecuteOnce, Grant, Query, Release, Renew, Renewal,
 };
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
@@ -84,18 +84,18 @@ pub(crate) fn grant(lease: LeaseTime) -> Grant {
 }
 
 /// The renewals of a hold. Without `renews`, the machine only watches the lease's end.
-pub(crate) fn renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
+pub(crate) fn auto_renewal_machine(lease: LeaseTime, renews: bool) -> Renewal {
     let (grant, attempt) = (grant(lease), AttemptTime::DEFAULT);
     Renewal::new(target(), grant, renews, attempt, entropy(), Some(known_clock()))
 }
 
 /// The renewals of a hold with the default lease.
 pub(crate) fn renewal() -> Conversation<Renewal> {
-    Conversation::new(renewal_machine(LeaseTime::DEFAULT, true))
+    Conversation::new(auto_renewal_machine(LeaseTime::DEFAULT, true))
 }
 
 /// A renewal on demand, at the start, to this lease.
-pub(crate) fn renew_machine(lease: LeaseTime) -> Renew {
+pub(crate) fn renew_on_demand_machine(lease: LeaseTime) -> Renew {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
     Renew::new(&target(), &grant, lease, attempt, entropy(), Some(known_clock()), START)
 }
@@ -107,9 +107,9 @@ pub(crate) fn release_machine(lease: LeaseTime) -> Release {
 }
 
 /// An idempotent call: the forced release of a lock.
-pub(crate) fn force_release_machine(knows_clock: bool) -> Once {
+pub(crate) fn force_release_machine(knows_clock: bool) -> ExecuteOnce {
     let clock = knows_clock.then(known_clock);
-    Once::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
+    ExecuteOnce::new(target().force_release(), AttemptTime::DEFAULT, entropy(), clock, START)
 }
 
 /// The query of a lock's state.

@@ -1,4 +1,7 @@
 //! The parts that all conversations share: the language, scripted replies, and machines.
+//!
+//! A comment such as `/// S66.` above a test is the number of the scenario in `docs/reliability.md`
+//! that the test shows.
 
 mod arguments;
 mod clock;

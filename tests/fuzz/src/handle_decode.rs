@@ -4,7 +4,7 @@
 //! A lease has no serialised form: these are read in its place.
 
 use edgelatch_proto::machine::{
-    Acquire, Input, LockState, Machine as _, Output, PermitsState, SemaphoreState, number,
+    Acquire, Input, LockState, Machine as _, Output, PermitsState, SemaphoreState, parse_number,
 };
 use edgelatch_proto::name::{FencingToken, PermitId};
 use edgelatch_proto::protocol::calls::{GrantNotice, Message, WakePolicy};
@@ -93,7 +93,7 @@ fn state(text: &str) {
         (Err(_), Err(_), None) => {}
         (plain, with_ids, claims) => panic!("{plain:?} and {with_ids:?} out of {claims:?}"),
     }
-    assert_eq!(number(&reply).ok(), text.parse().ok());
+    assert_eq!(parse_number(&reply).ok(), text.parse().ok());
 }
 
 /// A message is only a hint: whatever was published, the client acquires nothing without a request.

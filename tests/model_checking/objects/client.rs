@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AcquireSpec, AwaitLatch, CallId, Entropy, Grant, Input, LeaseState, Once,
+    Acquire, AcquireSpec, AwaitLatch, CallId, Entropy, ExecuteOnce, Grant, Input, LeaseState,
     OutstandingBound, Release, Renew, Renewal, Renewed,
 };
 use edgelatch_proto::name::{FencingToken, OwnerId};
@@ -130,7 +130,7 @@ impl Client {
             (self.operation.attempt_time(), Some(RequestBudget::new(plan.budget).unwrap()));
         if let Some(call) = self.operation.once() {
             let machine =
-                Once::new(call, attempt, self.entropy(MachineKind::Once), self.clock, now);
+                ExecuteOnce::new(call, attempt, self.entropy(MachineKind::Once), self.clock, now);
             self.stage = Stage::Doing(machine);
             return self.drain(MachineKind::Once, now);
         }
@@ -146,7 +146,7 @@ impl Client {
         let spec = AcquireSpec {
             lease: plan.lease,
             budget,
-            attempt,
+            attempt_time: attempt,
             ..AcquireSpec::new(target, plan.wait_policy)
         };
         self.stage = Stage::Acquiring(Acquire::new(

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
-    Acquire, AwaitLatch, CallId, Grant, Input, Machine, Once, OutstandingBound, Release, Released,
-    Renew, Renewal, Renewed,
+    Acquire, AwaitLatch, CallId, ExecuteOnce, Grant, Input, Machine, OutstandingBound, Release,
+    Released, Renew, Renewal, Renewed,
 };
 use edgelatch_proto::name::FencingToken;
 use edgelatch_proto::protocol::reply::Reply;
@@ -39,7 +39,7 @@ pub(crate) enum Stage {
         grant: Grant,
     },
     Releasing(Release),
-    Doing(Once),
+    Doing(ExecuteOnce),
     AwaitLatch(AwaitLatch),
     Finished(Outcome),
 }

@@ -1,37 +1,47 @@
 //! Acquires a lock or permits: in one try, within a time, or until cancelled.
 //!
 //! ```text
-//!   Requesting ──granted──────────────────────────► Over(Ok)
-//!     │ ▲ └─busy──► Pausing ──┐
-//!     │ └─────────────────────┘
-//!     └─unsure, too late, cancelled─► Abandoning ──► Over(Err), or Requesting under a new owner
+//!   Requesting ──► Over(Ok)     granted
+//!              ──► Over(Busy)   the last try is refused: the lock is held, or permits are too few
+//!              ──► Pausing      another try is refused, or has no reply
+//!              ──► Requesting   the last try follows, or a new round that needs no abandon
+//!              ──► Abandoning   cancelled, late, lost, a permanent error, a grant that the holder
+//!                               cannot rely on, or no reply to the last try
+//!   Pausing    ──► Requesting   timeout, or message
+//!              ──► Abandoning   cancelled, or the round is over
+//!   Abandoning ──► Requesting   confirmed, and a new round follows
+//!              ──► Over(Err)    confirmed, and no round follows; or not confirmed
 //! ```
 //!
 //! A *try* is one acquire request, an *attempt* one sending of it. A *round* is the tries with one
 //! owner field: Redis grants it at most once, and executes no try after the round's *bound*. A
 //! *tombstone* in Redis marks an owner as ended, so that no delayed copy of a try is granted.
 //!
-//! A round that ends without a lease is *abandoned*: the machine releases its owner, which writes
-//! the tombstone. The abandon is not needed if a refused last try has written the tombstone, or if
-//! no copy of a try can be granted. The rules (C3, C4) are in `protocol/README.md`.
+//! A round is *open* while Redis may store a hold of its owner, or may still grant one. An open
+//! round that ends without a lease is *abandoned*: the machine releases its owner, which writes the
+//! tombstone. A round that is not open skips `Abandoning`: no copy of a try can be granted, or a
+//! refused last try has written the tombstone. An open round of a fair lock skips it too if the
+//! next owner takes over its place in the queue. The rules (C3, C4, F11) are in
+//! `protocol/README.md`.
 
+mod abandon;
 mod pause;
 mod rounds;
 
 use core::time::Duration;
 
-use super::backoff::Backoff;
+use super::backoff::{Backoff, Pacing};
 use super::call::{CallOutcome, RetriedCall, may_be_granted};
 use super::ids::Ids;
 use super::notification_state::NotificationState;
-use super::owner_attempt::OwnerAttempt;
+use super::owner_round::OwnerRound;
 use super::{
     AcquireParams, AcquireSpec, Entropy, Grant, Input, Lease, Machine, OneTarget, Output,
     TimeoutReason, replicas, wait_over,
 };
 use crate::error::{AcquireError, FailureKind, Refusal, RefusalKind};
 use crate::name::FencingToken;
-use crate::protocol::calls::Try;
+use crate::protocol::calls::{Target, Try};
 use crate::protocol::reply::{Code, Reply, ServerClock};
 use crate::time::Instant;
 
@@ -45,12 +55,15 @@ const OVERHANG: Duration = Duration::from_secs(1);
 /// The machine that acquires a lock or permits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquire {
-    target: OneTarget,
-    /// The parameters without the target, which `target` has.
+    target: Target,
+    pacing: Pacing,
+    /// The newest fencing token known to have been granted for the target.
+    newest: Option<FencingToken>,
+    /// The parameters without those of the target.
     params: AcquireParams<()>,
     ids: Ids,
     clock: Option<ServerClock>,
-    /// When the wait is over; `None` for a wait that only ends by cancelling.
+    /// When the wait is over; `None` for a wait without a time limit.
     wait_over: Option<Instant>,
     backoff: Backoff,
     notifications: NotificationState,
@@ -59,7 +72,7 @@ pub struct Acquire {
     holder_ends: Option<Instant>,
     /// The number of owners used, which is the number of the current one.
     owners: u32,
-    current: OwnerAttempt,
+    current: OwnerRound,
     state: State,
 }
 
@@ -72,29 +85,33 @@ enum State {
     Over(Result<Grant, AcquireError>),
 }
 
-/// The step after a confirmed abandon: a new round, or the end.
+/// The step after the end of a round.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Then {
-    Retry,
+    /// A new round, under a new owner.
+    NewRound,
+    /// The end of the acquisition.
     End(AcquireError),
 }
 
 impl Acquire {
-    /// Starts at `now`. `clock` is Redis' clock, as last known; without it the first round has no
-    /// bound (C3).
+    /// Starts at `now`. `clock` is Redis' clock, as last known. Without it, a round that starts
+    /// before the first reply to a try has no bound (C3).
     pub fn new(
         spec: AcquireSpec,
         entropy: Entropy,
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Self {
-        let (target, params) = spec.split();
+        let (OneTarget { target, pacing, newest }, params) = spec.split();
         let wait_over = wait_over(params.wait, now);
         let ids = Ids::new(entropy);
-        let current = OwnerAttempt::new(ids.owner(1), clock, wait_over, now);
-        let backoff = Backoff::new(target.pacing);
+        let current = OwnerRound::new(ids.owner(1), clock, wait_over, now);
+        let backoff = Backoff::new(pacing);
         let mut machine = Self {
             target,
+            pacing,
+            newest,
             params,
             ids,
             clock,
@@ -111,16 +128,17 @@ impl Acquire {
     }
 
     fn send_try(&mut self, now: Instant) {
-        self.send_try_within(Self::attempts(self.budget_left()), now);
+        self.send_try_with_attempts(Self::attempts(self.budget_left()), now);
     }
 
-    /// Sends a try. A last try has up to `attempts` attempts; the wait itself repeats any other.
-    fn send_try_within(&mut self, attempts: u8, now: Instant) {
+    /// Sends a try. A last try has up to `attempts` attempts. Any other try has one attempt; after
+    /// a failure the machine pauses and sends a new try.
+    fn send_try_with_attempts(&mut self, attempts: u8, now: Instant) {
         let last = self.is_wait_over(now) || !self.affords_another();
         self.current.tries += 1;
         self.notifications.on_try(now);
         let lease = self.params.lease;
-        let script = self.target.target.acquire(&Try {
+        let script = self.target.acquire(&Try {
             request: self.ids.request(),
             bound: self.current.bound,
             owner: self.current.owner,
@@ -128,12 +146,12 @@ impl Acquire {
             last,
             number: self.current.tries,
             previous: self.current.previous_owner(),
-            // Publishing a grant helps only if other clients wait: known competitors, or after a
-            // refusal those that were refused too.
+            // A published grant is useful only if other clients wait. They do if competitors are
+            // known, or if this machine was refused.
             announces: self.params.is_contended || self.notifications.has_topic(),
         });
         let attempts = if last { attempts } else { 1 };
-        let mut attempt_time = self.params.attempt.within(lease);
+        let mut attempt_time = self.params.attempt_time.within(lease);
         if let Some(over) = self.wait_over.filter(|_| !last) {
             // If this try is refused or fails after the end of the wait, the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
@@ -169,7 +187,7 @@ impl Acquire {
             CallOutcome::Refused(refusal) => self.end(AcquireError::Refused(refusal), now),
             // The last try follows at once, in one attempt, since the gateway may be hanging.
             CallOutcome::GaveUp(_) if !last && self.is_wait_over(now) => {
-                self.send_try_within(1, now);
+                self.send_try_with_attempts(1, now);
             }
             CallOutcome::GaveUp(kind) if !last => {
                 self.pause_after_failure(kind.retry_after(), now);
@@ -180,12 +198,15 @@ impl Acquire {
 
     fn on_reply(&mut self, reply: &Reply, sent_at: Instant, last: bool, now: Instant) {
         self.clock = Some(ServerClock::new(reply.server_ms, now));
+        // The script of a fair lock rejects a late try before the takeover. Any other reply shows
+        // that this owner has taken over the place, with this try or an earlier one: `AlreadyYours`
+        // and `Lost` follow a grant, `Gone` follows a refused last try.
         if reply.code != Code::Late {
             self.current.previous = None;
         }
         match reply.code {
-            Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, now),
-            Code::No if self.target.target.is_absent(reply) => {
+            Code::Done | Code::AlreadyYours => self.on_granted(reply, sent_at, now),
+            Code::No if self.target.is_absent(reply) => {
                 // Only a last try has written a tombstone. Without it, a delayed copy is granted
                 // once the semaphore has permits.
                 self.current.open = !last;
@@ -199,23 +220,24 @@ impl Acquire {
             Code::No => {
                 // Without a tombstone, Redis may grant a delayed copy of this try.
                 self.current.open = true;
-                self.target.target.learn(reply);
+                self.target.learn(reply);
                 self.pause(reply, now);
             }
             // The owner has a tombstone, so it needs no abandon. The budget has room for the last
             // try at least: it is reserved before any other try.
-            Code::Gone => self.abandoned(Then::Retry, now),
+            Code::Gone => self.continue_with(Then::NewRound, now),
+            // The next owner takes over the place, with a bound from the new reading of the clock.
+            Code::Late if self.keeps_place(now) => self.continue_with_new_owner(now),
             // The bound came from an outdated reading of Redis' clock, and the reply brought a new
             // one: the first owner is replaced even if the wait is over. The round is open, since
             // an earlier try may have been granted before the bound.
-            Code::Late if self.keeps_place(now) => self.continue_with_new_owner(now),
             Code::Late if self.owners == 1 && self.affords_another() => {
                 self.current.open = true;
-                self.abandon(Then::Retry, now);
+                self.abandon(Then::NewRound, now);
             }
             Code::Late | Code::Lost => {
                 self.current.open = true;
-                self.start_over(AcquireError::TooSlow, now);
+                self.end_round(AcquireError::TooSlow, now);
             }
             Code::TokenRange => {
                 // No tombstone was written: Redis grants a delayed copy once the token is in its
@@ -223,12 +245,13 @@ impl Acquire {
                 self.current.open = true;
                 self.end(AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, "")), now)
             }
-            // Redis executes no such request without a bound, so nothing has to be abandoned. The
-            // reply brought the clock for a bound.
+            // Permits without a lease require a bound: without one, Redis does not execute the
+            // request. So no abandon is needed. The reply brought the clock for a bound.
             Code::BoundRequired if self.current.bound.not_after.is_none() => {
                 let affords_try = self.budget_left().is_none_or(|left| left > 0);
                 let error = AcquireError::Unreachable(FailureKind::NO_ANSWER);
-                self.abandoned(if affords_try { Then::Retry } else { Then::End(error) }, now);
+                let then = if affords_try { Then::NewRound } else { Then::End(error) };
+                self.continue_with(then, now);
             }
             // A reply that this script cannot give: the request may have had any effect.
             _ => {
@@ -239,7 +262,7 @@ impl Acquire {
     }
 
     /// Ends with the grant if the holder can rely on it; else abandons it.
-    fn granted(&mut self, reply: &Reply, sent_at: Instant, now: Instant) {
+    fn on_granted(&mut self, reply: &Reply, sent_at: Instant, now: Instant) {
         self.current.open = true;
         let lease = Lease::confirmed(self.params.lease, sent_at);
         let Some(token) = FencingToken::parse(&reply.value) else {
@@ -248,93 +271,24 @@ impl Acquire {
         if let Some(error) = replicas::missing(reply, self.params.replicas) {
             return self.end(error, now);
         }
-        if let Some(newest) = self.target.newest.filter(|newest| token < *newest) {
+        if let Some(newest) = self.newest.filter(|newest| token < *newest) {
             return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() }, now);
         }
         if lease.remaining(now) < self.params.lease.validity_min() {
-            return self.start_over(AcquireError::TooSlow, now);
+            return self.end_round(AcquireError::TooSlow, now);
         }
         let (owner, bound) = (self.current.owner, self.current.bound);
         self.state = State::Over(Ok(Grant { owner, token, lease, bound }));
-    }
-
-    /// Abandons this round. Continues under a new owner if wait and budget allow it, else ends with
-    /// `error`.
-    fn start_over(&mut self, error: AcquireError, now: Instant) {
-        let goes_on = !self.is_wait_over(now) && self.affords_another();
-        self.abandon(if goes_on { Then::Retry } else { Then::End(error) }, now);
     }
 
     fn is_wait_over(&self, now: Instant) -> bool {
         self.wait_over.is_some_and(|over| now.has_reached(over))
     }
 
-    /// Whether the budget has two calls besides the reserved one: an abandon and another try.
+    /// Whether two calls are left besides the reserved one: this try and a last one, or an abandon
+    /// and a try of a new round.
     fn affords_another(&self) -> bool {
         self.budget_left().is_none_or(|left| left > 1)
-    }
-
-    fn end(&mut self, error: AcquireError, now: Instant) {
-        self.abandon(Then::End(error), now);
-    }
-
-    fn abandon(&mut self, then: Then, now: Instant) {
-        if !self.current.open {
-            return self.abandoned(then, now);
-        }
-        let OwnerAttempt { bound, owner, .. } = self.current;
-        let previous = self.current.previous_owner();
-        let script = self.target.target.abandon(self.ids.request(), bound, owner, previous);
-        // The end may also spend the reserved call; a retry spares one more, for its try.
-        let left = self.budget_left().map(|left| match then {
-            Then::End(_) => left + 1,
-            Then::Retry => left.saturating_sub(1),
-        });
-        let request = RetriedCall::undoing(
-            script,
-            Self::attempts(left),
-            self.params.attempt.within(self.params.lease),
-        );
-        self.state = State::Abandoning { request, then };
-    }
-
-    /// Continues after an abandon that Redis has confirmed, or that is not needed.
-    fn abandoned(&mut self, then: Then, now: Instant) {
-        match then {
-            Then::End(error) => self.state = State::Over(Err(error)),
-            Then::Retry => {
-                self.current = self.next_attempt(now);
-                self.send_try(now);
-            }
-        }
-    }
-
-    /// Ends after an abandon without a reply, even if a retry was planned: the abandon and the
-    /// upper bound of a new round would not cover the owner of this one, which stays open.
-    fn abandon_failed(&mut self, then: Then, cause: FailureKind, now: Instant) {
-        let outstanding = self.current.outstanding(self.params.lease);
-        let held_at_most =
-            outstanding.held_at_most(self.target.target.clock_allowance(), self.clock, now);
-        let error = match then {
-            Then::End(AcquireError::Cancelled { .. }) => {
-                AcquireError::Cancelled { held_at_most: Some(held_at_most) }
-            }
-            Then::End(_) | Then::Retry => AcquireError::Unknown { held_at_most, cause },
-        };
-        self.state = State::Over(Err(error));
-    }
-
-    fn cancelled(&mut self, now: Instant) {
-        let error = AcquireError::Cancelled { held_at_most: None };
-        match &mut self.state {
-            State::Requesting { request, .. } => {
-                self.current.open |= request.was_sent();
-                self.end(error, now);
-            }
-            State::Pausing { .. } => self.end(error, now),
-            State::Abandoning { then, .. } => *then = Then::End(error),
-            State::Over(_) => {}
-        }
     }
 }
 
@@ -343,7 +297,7 @@ impl Machine for Acquire {
 
     fn handle(&mut self, input: Input, now: Instant) {
         if matches!(input, Input::Cancelled) {
-            return self.cancelled(now);
+            return self.on_cancelled(now);
         }
         self.notifications.record(&input);
         match &mut self.state {
@@ -370,7 +324,7 @@ impl Machine for Acquire {
                     return;
                 };
                 match outcome {
-                    CallOutcome::Replied(..) => self.abandoned(then, now),
+                    CallOutcome::Replied(..) => self.continue_with(then, now),
                     CallOutcome::Refused(refusal) => {
                         self.abandon_failed(then, FailureKind::RefusedLater(refusal.kind()), now)
                     }

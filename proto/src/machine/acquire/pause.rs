@@ -15,15 +15,15 @@ impl Acquire {
         if self.pause_for_last_try() {
             return;
         }
-        let spins = matches!(self.target.pacing, Pacing::Spin(_));
+        let spins = matches!(self.pacing, Pacing::Spin(_));
         let silence = if spins {
             None
         } else {
             self.notifications
-                .set_topic(Endpoint::ONLY, self.target.target.topic(self.current.owner, busy));
+                .set_topic(Endpoint::ONLY, self.target.topic(self.current.owner, busy));
             self.notifications.silence_timeout(&mut self.ids)
         };
-        let paced = |pacing| Some(busy).filter(|_| self.target.pacing == pacing);
+        let paced = |pacing| Some(busy).filter(|_| self.pacing == pacing);
         let queue = paced(Pacing::Queue).and_then(Reply::place_in_queue);
         let remaining = paced(Pacing::Jittered).and_then(Reply::remaining);
         self.holder_ends = remaining.map(|remaining| now + remaining);
@@ -73,7 +73,7 @@ impl Acquire {
         match self.notifications.on_input(input, why, &mut self.ids, now) {
             RetryDecision::Keep => {}
             // A waiter in a queue retries at the times that the queue sets.
-            RetryDecision::Defer(None) if self.target.target.has_queue() => {}
+            RetryDecision::Defer(None) if self.target.has_queue() => {}
             RetryDecision::Now => self.on_timeout(now),
             RetryDecision::At(until) => self.pause_until(until, TimeoutReason::Notification),
             RetryDecision::Defer(lease) => {

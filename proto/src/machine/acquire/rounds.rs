@@ -2,7 +2,7 @@
 
 use super::Acquire;
 use crate::error::AcquireError;
-use crate::machine::owner_attempt::OwnerAttempt;
+use crate::machine::owner_round::OwnerRound;
 use crate::time::Instant;
 
 impl Acquire {
@@ -12,7 +12,7 @@ impl Acquire {
         } else if self.keeps_place(now) {
             self.continue_with_new_owner(now);
         } else {
-            self.start_over(AcquireError::TooSlow, now);
+            self.end_round(AcquireError::TooSlow, now);
         }
     }
 
@@ -20,7 +20,7 @@ impl Acquire {
     pub(super) fn keeps_place(&self, now: Instant) -> bool {
         // While it is not known which of two owners has the place, a third cannot take it over.
         self.current.previous.is_none()
-            && self.target.target.has_queue()
+            && self.target.has_queue()
             && !self.is_wait_over(now)
             && self.affords_another()
     }
@@ -28,14 +28,14 @@ impl Acquire {
     /// Retries under a new owner, which takes over the place of the previous one in the queue, so
     /// that nothing has to be abandoned.
     pub(super) fn continue_with_new_owner(&mut self, now: Instant) {
-        let next = self.next_attempt(now);
+        let next = self.next_round(now);
         self.current.continue_as(next, self.params.lease);
         self.send_try(now);
     }
 
     /// Returns a round under a new owner.
-    pub(super) fn next_attempt(&mut self, now: Instant) -> OwnerAttempt {
+    pub(super) fn next_round(&mut self, now: Instant) -> OwnerRound {
         self.owners += 1;
-        OwnerAttempt::new(self.ids.owner(self.owners), self.clock, self.wait_over, now)
+        OwnerRound::new(self.ids.owner(self.owners), self.clock, self.wait_over, now)
     }
 }

@@ -93,7 +93,7 @@ impl AcquireAll {
     ) -> Self {
         let (targets, params) = spec.split();
         let AllTargets { parts, keep_time, pacing, newest } = targets;
-        let attempt_time = params.attempt.within(params.lease);
+        let attempt_time = params.attempt_time.within(params.lease);
         let parts = Parts::new(parts, &params, attempt_time, RESERVED, entropy, &clocks, now)
             .with_pacing(pacing);
         let stage = Stage::Requesting(false);

@@ -10,13 +10,13 @@
 //!
 //! An owner is *open* while Redis may store a hold of it, or may still grant one. At most one owner
 //! of a part is open: a new one begins only when the end of the last is confirmed. The exception is
-//! a place in a queue, which a new owner takes over; [`OwnerAttempt::previous`] then records the
+//! a place in a queue, which a new owner takes over; [`OwnerRound::previous`] then records the
 //! second open owner. So one request can undo everything that the part has sent.
 
 use core::time::Duration;
 
 use super::super::call::{CallOutcome, RetriedCall};
-use super::super::owner_attempt::OwnerAttempt;
+use super::super::owner_round::OwnerRound;
 use super::super::{Grant, Input, Lease, Output, replicas};
 use super::terms::{PartStatus, SharedState, TryOptions};
 use crate::error::FailureKind;
@@ -32,7 +32,7 @@ pub(in crate::machine) struct Part {
     pub(super) target: Target,
     /// The clock of the part's Redis, from its last reply.
     clock: Option<ServerClock>,
-    pub(super) current: OwnerAttempt,
+    pub(super) current: OwnerRound,
     /// Whether no more tries may be sent with the current owner: it has ended, or has to be undone.
     pub(super) spent: bool,
     /// When the last try was sent.
@@ -75,7 +75,7 @@ impl Part {
         Self {
             target,
             clock,
-            current: shared.next_attempt(clock, now),
+            current: shared.next_round(clock, now),
             spent: false,
             tried_at: now,
             status: PartStatus::Idle,
@@ -202,7 +202,7 @@ impl Part {
             return self.start_undo(Some(options), options.attempts, shared);
         }
         if self.spent {
-            self.start_attempt(shared, now);
+            self.start_round(shared, now);
         }
         self.current.tries += 1;
         self.tried_at = now;
@@ -231,20 +231,20 @@ impl Part {
             self.spent = true;
             return;
         }
-        let next = shared.next_attempt(self.clock, now);
+        let next = shared.next_round(self.clock, now);
         self.current.continue_as(next, shared.lease);
         self.spent = false;
     }
 
     /// Replaces an owner that has ended by a new one, which has sent nothing yet.
-    fn start_attempt(&mut self, shared: &mut SharedState, now: Instant) {
-        (self.current, self.spent) = (shared.next_attempt(self.clock, now), false);
+    fn start_round(&mut self, shared: &mut SharedState, now: Instant) {
+        (self.current, self.spent) = (shared.next_round(self.clock, now), false);
     }
 
     /// Whether the wait has outlasted the current owner: its requests share one bound (rule C8),
     /// and a longer wait needs a later one.
     fn is_round_over(&self, shared: &SharedState, now: Instant) -> bool {
-        let OwnerAttempt { open, ends_at, .. } = self.current;
+        let OwnerRound { open, ends_at, .. } = self.current;
         open && !self.spent && now.has_reached(ends_at) && !shared.is_wait_over(now)
     }
 
@@ -291,7 +291,7 @@ impl Part {
         self.attempts_left = 0;
         self.state = State::Quiescent;
         if self.current.open {
-            let OwnerAttempt { bound, owner, .. } = self.current;
+            let OwnerRound { bound, owner, .. } = self.current;
             let previous = self.current.previous_owner();
             let script = self.target.abandon(shared.ids.request(), bound, owner, previous);
             self.attempts_left = attempts;

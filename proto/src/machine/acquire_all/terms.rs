@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::super::Lease;
 use super::super::ids::Ids;
-use super::super::owner_attempt::OwnerAttempt;
+use super::super::owner_round::OwnerRound;
 use crate::error::{AcquireError, FailureKind, Refusal};
 use crate::name::FencingToken;
 use crate::protocol::calls::Topic;
@@ -109,14 +109,11 @@ impl PartStatus {
 }
 
 impl SharedState {
-    /// Creates a new owner. Its bound counts from `clock`, the clock of the part's Redis.
-    pub(super) fn next_attempt(
-        &mut self,
-        clock: Option<ServerClock>,
-        now: Instant,
-    ) -> OwnerAttempt {
+    /// Returns a round under a new owner. Its bound counts from `clock`, the clock of the part's
+    /// Redis.
+    pub(super) fn next_round(&mut self, clock: Option<ServerClock>, now: Instant) -> OwnerRound {
         self.owners += 1;
-        OwnerAttempt::new(self.ids.owner(self.owners), clock, self.wait_over, now)
+        OwnerRound::new(self.ids.owner(self.owners), clock, self.wait_over, now)
     }
 
     /// Whether the caller's wait is over.

@@ -73,9 +73,9 @@ pub struct Try {
     /// Whether this is the last try: if it is refused, the script itself prevents a later grant to
     /// a copy.
     pub last: bool,
-    /// The send number: 1 for the first try of this owner, then rising by one.
+    /// The number of the try: 1 for the first try of this owner, then rising by one.
     pub number: u32,
-    /// The owner under which this wait began, whose place in a queue this owner takes over.
+    /// The owner whose place in a queue this one takes over, until a reply has confirmed it.
     pub previous: Option<OwnerId>,
     /// Whether a grant is published to the waiters.
     pub announces: bool,
@@ -199,8 +199,8 @@ impl Target {
         matches!(self, Self::Semaphore(_) | Self::Permits(_)) && refusal.value.is_empty()
     }
 
-    /// Records what a refusal says about the next try: a fair lock widens its skew after a restored
-    /// seat.
+    /// Records what a refusal says about the next try: a fair lock widens its skew if the waiter
+    /// had to be restored to its place.
     pub fn learn(&mut self, busy: &Reply) {
         if let Self::Fair(calls) = self
             && busy.value.ends_with(",1")

@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary as _, Unstructured};
 use edgelatch_proto::error::{LossReason, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AllTargets,
-    AwaitLatch, Entropy, Grant, LeaseState, Once, OneTarget, Pacing, Query, QuorumLease,
+    AwaitLatch, Entropy, ExecuteOnce, Grant, LeaseState, OneTarget, Pacing, Query, QuorumLease,
     QuorumNodes, Release, ReleaseAll, Released, Renew, Renewal, SpinBackoff,
 };
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
@@ -95,7 +95,8 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let has_queue = target.has_queue();
     let targets = OneTarget { target, pacing, newest: None };
-    let spec = AcquireSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec =
+        AcquireSpec { targets, lease, wait, budget, attempt_time: attempt, replicas, is_contended };
     let machine = Acquire::new(spec, entropy, clock, log.now);
     play(
         machine,
@@ -125,7 +126,15 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
     let keep_time = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
     let targets = AllTargets { parts, keep_time, pacing, newest: Vec::new() };
-    let spec = AcquireAllSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec = AcquireAllSpec {
+        targets,
+        lease,
+        wait,
+        budget,
+        attempt_time: attempt,
+        replicas,
+        is_contended,
+    };
     let machine = AcquireAll::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
@@ -154,7 +163,15 @@ fn majority(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let keep_time = Duration::from_millis(one_of(input, &[0, 1_500]));
     let targets = QuorumNodes { parts, keep_time };
-    let spec = AcquireQuorumSpec { targets, lease, wait, budget, attempt, replicas, is_contended };
+    let spec = AcquireQuorumSpec {
+        targets,
+        lease,
+        wait,
+        budget,
+        attempt_time: attempt,
+        replicas,
+        is_contended,
+    };
     let machine = AcquireQuorum::new(spec, entropy, vec![clock; count], log.now);
     play(
         machine,
@@ -287,8 +304,9 @@ fn release_all(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
 fn once(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let call = target(input).force_release();
     let has_clock = terms.clock.is_some();
-    let machine = Once::new(call, terms.attempt, terms.entropy, terms.clock, log.now);
-    let few = |_: &Once, log: &Log| assert!(log.calls.len() <= 12, "{} calls", log.calls.len());
+    let machine = ExecuteOnce::new(call, terms.attempt, terms.entropy, terms.clock, log.now);
+    let few =
+        |_: &ExecuteOnce, log: &Log| assert!(log.calls.len() <= 12, "{} calls", log.calls.len());
     play(machine, input, log, few, |outcome, log| match outcome {
         Ok(reply) => {
             invariants::was_received(reply, log);

@@ -36,7 +36,7 @@ const SLACK: Duration = Duration::from_secs(5);
 
 /// The machine that executes an operation once. Ends with the script's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Once {
+pub struct ExecuteOnce {
     call: IdempotentCall,
     attempt: AttemptTime,
     ids: Ids,
@@ -56,7 +56,7 @@ enum State {
     Over(Result<Reply, RequestError>),
 }
 
-impl Once {
+impl ExecuteOnce {
     /// Starts at `now`; without a `clock` the first request only learns it.
     pub fn new(
         call: IdempotentCall,
@@ -143,7 +143,7 @@ impl Once {
     }
 }
 
-impl Machine for Once {
+impl Machine for ExecuteOnce {
     type Outcome = Result<Reply, RequestError>;
 
     /// `Cancelled` is ignored: a request that was begun is brought to a known outcome if possible.

@@ -7,10 +7,10 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
 
-/// One round of a wait: one owner field serves one grant, and every request with it carries the
-/// same bound (rule C8).
+/// One round of an acquisition: one owner field serves one grant, and every request with it carries
+/// the same bound (rule C8).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct OwnerAttempt {
+pub(super) struct OwnerRound {
     pub(super) owner: OwnerId,
     /// The owner and the outstanding requests of the previous round, until a reply confirms that
     /// this one has taken over its place in the queue.
@@ -24,7 +24,7 @@ pub(super) struct OwnerAttempt {
     pub(super) open: bool,
 }
 
-impl OwnerAttempt {
+impl OwnerRound {
     /// Starts a round under `owner`. `clock` is Redis' clock, as last known; without it the
     /// requests are unbounded (rule C3).
     pub(super) fn new(
