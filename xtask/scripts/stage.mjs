@@ -9,15 +9,15 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 
 /** The entries of the npm package. */
-const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
+const ENTRIES = ["edge-light.js", "index.js", "redlock.js", "slim.js", "upstash-lock.js", "workerd.js"];
 /** The entries that `require` also finds. */
-const COMMON_JS = ["index", "slim"];
+const COMMON_JS = ["index", "redlock", "slim", "upstash-lock"];
 /** The scripts that the entries share, which are joined to `edgelatch.js`. */
 const SHARED = ["api.js", "decode.js", "driver.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
 /** The scripts that stay separate files. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /** The declarations that have a copy for `require`. */
-const DECLARATIONS = ["errors", "index", "objects", "slim"];
+const DECLARATIONS = ["errors", "index", "objects", "redlock", "slim", "upstash-lock"];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /**
  * White space and syntax are minified; names stay and lines are short, so that stack traces are
