@@ -1,6 +1,8 @@
-// `edgelatch/redlock`: the interface of the package `redlock` 5 over edgelatch clients. It imports
-// nothing, since the clients bring the WebAssembly module. docs/migrating-from-redlock.md has the
-// differences.
+// `edgelatch/redlock`: the interface of the package `redlock` 5 over edgelatch clients. It imports no
+// other entry, since the clients bring the WebAssembly module. docs/migrating-from-redlock.md has
+// the differences.
+
+import { Emitter } from "./emitter.js";
 
 /** Marks the objects of every copy of edgelatch (errors.js). */
 const OBJECT = Symbol.for("edgelatch.object");
@@ -57,60 +59,6 @@ export class Lock {
 
   async extend(duration) {
     return this.redlock.extend(this, duration);
-  }
-}
-
-/** The methods of Node's EventEmitter that code of `redlock` uses, for every runtime. */
-class Emitter {
-  #listeners = new Map();
-
-  on(event, listener) {
-    this.#listeners.set(event, [...this.#of(event), { listener, call: listener }]);
-    return this;
-  }
-
-  once(event, listener) {
-    const call = (...values) => {
-      this.off(event, listener);
-      return listener.apply(this, values);
-    };
-    this.#listeners.set(event, [...this.#of(event), { listener, call }]);
-    return this;
-  }
-
-  off(event, listener) {
-    const all = this.#of(event);
-    const index = all.findLastIndex((entry) => entry.listener === listener);
-    this.#listeners.set(event, all.filter((_, i) => i !== index));
-    return this;
-  }
-
-  addListener(event, listener) {
-    return this.on(event, listener);
-  }
-
-  removeListener(event, listener) {
-    return this.off(event, listener);
-  }
-
-  removeAllListeners(event) {
-    if (event === undefined) this.#listeners.clear();
-    else this.#listeners.delete(event);
-    return this;
-  }
-
-  listenerCount(event) {
-    return this.#of(event).length;
-  }
-
-  emit(event, ...values) {
-    const all = this.#of(event);
-    for (const { call } of all) call.apply(this, values);
-    return all.length > 0;
-  }
-
-  #of(event) {
-    return this.#listeners.get(event) ?? [];
   }
 }
 
@@ -370,9 +318,10 @@ class Extender {
     if (this.#isOver()) return;
     const { expiration } = lock;
     const extendAt = expiration - this.#settings.automaticExtensionThreshold;
-    this.#extendTimer = setTimeout(() => (this.#extension = this.#run()), extendAt - Date.now());
+    this.#extendTimer = setTimeout(() => (this.#extension = this.#run()), Math.max(0, extendAt - Date.now()));
     clearTimeout(this.#expiryTimer);
-    this.#expiryTimer = setTimeout(() => this.#abort(this.#error ?? new ExecutionError(EXPIRED, [])), expiration - Date.now());
+    const expire = () => this.#abort(this.#error ?? new ExecutionError(EXPIRED, []));
+    this.#expiryTimer = setTimeout(expire, Math.max(0, expiration - Date.now()));
   }
 
   async #run() {

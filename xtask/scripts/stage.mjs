@@ -9,11 +9,16 @@ import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 
 /** The entries of the npm package. */
-const ENTRIES = ["edge-light.js", "index.js", "redlock.js", "slim.js", "upstash-lock.js", "workerd.js"];
+const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
+/** The entries with the interfaces of other packages, which share nothing with the others. */
+const INTERFACES = ["redlock.js", "upstash-lock.js"];
 /** The entries that `require` also finds. */
 const COMMON_JS = ["index", "redlock", "slim", "upstash-lock"];
-/** The scripts that the entries share, which are joined to `edgelatch.js`. */
-const SHARED = ["api.js", "decode.js", "driver.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
+/** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
+const SHARED = [
+  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js",
+  "wasm/web.js",
+];
 /** The scripts that stay separate files. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /** The declarations that have a copy for `require`. */
@@ -43,6 +48,7 @@ for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAl
 write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
 for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
 
+bundle(INTERFACES, "--format=esm");
 bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
 for (const name of SHARED) rmSync(join(folder, name));
 if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");
