@@ -35,8 +35,8 @@ export class ExecutionError extends Error {
 }
 
 /**
- * The hold of each lock: `leases`, promises by their clients, and `token`, a function of a resource.
- * A lock and the one that replaces it after an extension share a hold.
+ * The hold of each lock: `leases`, promises by their clients; `token`, a function of a resource; and
+ * its latest `expiration`. A lock and the one that replaces it after an extension share a hold.
  */
 const holds = new WeakMap();
 
@@ -142,7 +142,8 @@ export default class Redlock extends Emitter {
 
   async release(lock, settings) {
     lock.expiration = 0;
-    const { leases } = holdOf(lock);
+    const hold = holdOf(lock);
+    const { leases } = hold;
     const released = new Set();
     const act = async (client) => {
       if (released.has(client)) return;
@@ -152,7 +153,8 @@ export default class Redlock extends Emitter {
       if (result !== "released") throw resourceLocked(lock.resources);
       released.add(client);
     };
-    const { attempts } = await this.#execute(this.#merged(settings), { begin: () => act, isFinal: isLost });
+    const isFinal = (stats) => isLost(stats) || Date.now() > hold.expiration;
+    const { attempts } = await this.#execute(this.#merged(settings), { begin: () => act, isFinal });
     return { attempts };
   }
 
@@ -214,6 +216,7 @@ export default class Redlock extends Emitter {
 
   #lock(resources, value, attempts, expiration, hold) {
     const lock = new Lock(this, resources, value, attempts, expiration);
+    hold.expiration = Math.max(hold.expiration ?? 0, expiration);
     holds.set(lock, hold);
     return lock;
   }

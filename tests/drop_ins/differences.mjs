@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { soon } from "../runtimes/check.mjs";
 import { TOKEN } from "./servers.mjs";
 
 const HOUR = 3_600_000;
@@ -124,6 +125,53 @@ export function redlockDifferences(ours, theirs, edgelatch) {
       assert.equal(signal.reason, signal.error);
     });
     await assert.rejects(used, { name: "ExecutionError" });
+  });
+
+  test("the signal aborts at the expiration while extensions are retried", async () => {
+    let isConnected = true;
+    const fetchOrFail = async (...request) => {
+      if (isConnected) return fetch(...request);
+      throw new TypeError("the gateway is gone");
+    };
+    const client = edgelatch.connect({ url: ours.url, token: TOKEN, fetch: fetchOrFail });
+    const redlock = new ours.module.default([client], { ...FAST, retryCount: -1, automaticExtensionThreshold: 400 });
+    let error;
+    const used = redlock.using([newName()], 500, async (signal) => {
+      isConnected = false;
+      await soon(new Promise((resolve) => signal.addEventListener("abort", resolve)), "the signal aborts");
+      error = signal.error;
+    });
+    await assert.rejects(used, { name: "ExecutionError" });
+    assert.equal(error.name, "ExecutionError");
+  });
+
+  test("a client that is not reachable is a vote against", async () => {
+    const clients = [...ours.clients.slice(0, 2), ours.unreachable];
+    const redlock = new ours.module.default(clients, { retryCount: 0 });
+    const lock = await (await redlock.acquire([newName()], HOUR)).extend(HOUR);
+    const { votesAgainst } = await (await lock.release()).attempts[0];
+    assert.deepEqual([...votesAgainst.keys()], [ours.unreachable]);
+  });
+
+  test("an exception of a listener does not change the outcome, and is not hidden", async (t) => {
+    const thrown = [];
+    t.mock.method(globalThis, "queueMicrotask", (report) => {
+      try {
+        report();
+      } catch (error) {
+        thrown.push(error);
+      }
+    });
+    const redlock = new ours.module.default([ours.clients[0]], { retryCount: 0 });
+    const name = newName();
+    const lock = await redlock.acquire([name], HOUR);
+    const own = new RangeError("its own");
+    redlock.on("error", () => {
+      throw own;
+    });
+    await assert.rejects(redlock.acquire([name], HOUR), { name: "ExecutionError" });
+    assert.deepEqual(thrown, [own]);
+    await lock.release();
   });
 
   test("a lost response changes nothing", async () => {

@@ -1,13 +1,21 @@
-/** Runs the programs of the migration pages, as they stand there, in Node. */
+/** Runs the programs of the migration pages, as they stand there, in Node, Deno and Bun. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { promisify } from "node:util";
 
-import { newProject } from "../runtimes/project.mjs";
+import { newProject, required } from "../runtimes/project.mjs";
+
+const tools = required("EDGELATCH_TOOLS");
+const RUNTIMES = [
+  [process.execPath],
+  [join(tools, ".bin/deno"), "run", "--allow-env", "--allow-net=127.0.0.1"],
+  [join(tools, ".bin/bun"), "run"],
+];
 
 /** The output of each program, by the page and the name in its first line. */
 const PAGES = {
@@ -24,6 +32,11 @@ const PAGES = {
 
 /** Defines the tests. `nodes` has three gateways when they run. */
 export function pageTests(nodes) {
+  test("`require` finds both entries, with the names of the packages that they replace", async () => {
+    const require = createRequire(join(await newProject(), "program.cjs"));
+    assert.deepEqual(Object.keys(require("edgelatch/redlock")).sort(), ["ExecutionError", "Lock", "ResourceLockedError", "default"]);
+    assert.deepEqual(Object.keys(require("edgelatch/upstash-lock")), ["Lock"]);
+  });
   for (const [page, outputs] of Object.entries(PAGES)) {
     describe(page, async () => {
       const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
@@ -36,9 +49,11 @@ export function pageTests(nodes) {
         test(name, async () => {
           const cwd = await newProject();
           await writeFile(join(cwd, name), source);
-          const { stdout, stderr } = await promisify(execFile)(process.execPath, [name], { cwd, env: environment(nodes, cwd) });
-          assert.equal(stderr, "");
-          assert.match(stdout.trim(), outputs[name]);
+          for (const [program, ...args] of RUNTIMES) {
+            const { stdout, stderr } = await promisify(execFile)(program, [...args, name], { cwd, env: environment(nodes, cwd) });
+            assert.equal(stderr, "");
+            assert.match(stdout.trim(), outputs[name]);
+          }
         });
       }
     });
