@@ -1,6 +1,6 @@
-// `edgelatch/redlock`: the interface of the package `redlock` 5 over edgelatch clients. It imports no
-// other entry, since the clients bring the WebAssembly module. docs/migrating-from-redlock.md has
-// the differences.
+// `edgelatch/redlock`: the interface of the package `redlock` 5 over edgelatch clients. It imports
+// no other entry, since the clients bring the WebAssembly module. docs/migrating-from-redlock.md
+// has the differences.
 
 import { Emitter } from "./emitter.js";
 
@@ -35,8 +35,8 @@ export class ExecutionError extends Error {
 }
 
 /**
- * The hold of each lock: `leases`, promises by their clients; `token`, a function of a resource; and
- * its latest `expiration`. A lock and the one that replaces it after an extension share a hold.
+ * The hold of each lock: `leases`, promises by their clients; `token`, a function of a resource;
+ * and the latest `expiration`. A lock and its replacement after an extension share a hold.
  */
 const holds = new WeakMap();
 
@@ -285,7 +285,7 @@ export default class Redlock extends Emitter {
   }
 }
 
-/** Extends a lock while a routine runs, and aborts a signal once the lock is not certain any more. */
+/** Extends a lock while a routine runs, and aborts a signal once the lock is not certain. */
 class Extender {
   #controller = new AbortController();
   #lock;

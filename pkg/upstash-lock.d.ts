@@ -1,6 +1,6 @@
 /**
  * The interface of the package `@upstash/lock` 0.2 over an edgelatch client. The class, methods and
- * options are those of `@upstash/lock`; `docs/migrating-from-upstash-lock.md` lists the differences.
+ * options are those of `@upstash/lock`; `docs/migrating-from-upstash-lock.md` has the differences.
  */
 
 import type { Locks } from "./index.js";

@@ -24,6 +24,13 @@ function losingFirst(fetch = globalThis.fetch) {
 }
 
 export function redlockDifferences(ours, theirs, edgelatch) {
+  inputs(ours, theirs);
+  votes(ours);
+  ends(ours);
+  faults(ours, edgelatch);
+}
+
+function inputs(ours, theirs) {
   test("clients of another kind, scripts, no resources and durations out of range are refused", async () => {
     const Redlock = ours.module.default;
     assert.throws(() => new Redlock([theirs.clients[0]]), { name: "TypeError", message: /takes edgelatch clients/ });
@@ -63,7 +70,9 @@ export function redlockDifferences(ours, theirs, edgelatch) {
     await assert.rejects(redlock.acquire([name], HOUR), { name: "ExecutionError" });
     await lock.release();
   });
+}
 
+function votes(ours) {
   test("a retry is not refused by the votes of the attempt before it", async () => {
     const name = newName();
     const busy = await ours.clients[1].lock(name).acquire();
@@ -87,7 +96,9 @@ export function redlockDifferences(ours, theirs, edgelatch) {
     assert.equal((await ours.clients[0].lock(name).inspect()).locked, false);
     await busy.release();
   });
+}
 
+function ends(ours) {
   test("a lost hold ends retries of extensions and releases, which cannot succeed", async () => {
     const redlock = new ours.module.default([ours.clients[0]]);
     const name = newName();
@@ -126,7 +137,9 @@ export function redlockDifferences(ours, theirs, edgelatch) {
     });
     await assert.rejects(used, { name: "ExecutionError" });
   });
+}
 
+function faults(ours, edgelatch) {
   test("the signal aborts at the expiration while extensions are retried", async () => {
     let isConnected = true;
     const fetchOrFail = async (...request) => {

@@ -23,7 +23,8 @@ const EXPIRED = "Cannot extend an already-expired lock.";
 export function redlockTests(env) {
   settings(env);
   oneClient(env);
-  errors(env);
+  refusals(env);
+  lostHolds(env);
   using(env);
   threeClients(env);
 }
@@ -141,7 +142,7 @@ function oneClient(env) {
   });
 }
 
-function errors(env) {
+function refusals(env) {
   test("a held resource is refused in each attempt, with its own error", async () => {
     const redlock = new env.module.default([env.clients[0]], FAST);
     const [redis, [name]] = [env.nodes[0], newNames(1)];
@@ -176,7 +177,9 @@ function errors(env) {
     await lock.release();
     for (const name of [a, b, c]) assert.equal(await redis.exists(name), 0);
   });
+}
 
+function lostHolds(env) {
   test("a released lock is neither extended nor released", async () => {
     const redlock = new env.module.default([env.clients[0]], FAST);
     const lock = await redlock.acquire(newNames(1), HOUR);

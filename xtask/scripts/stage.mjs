@@ -45,6 +45,9 @@ for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, li
 // the names in it.
 bundle(COMMON_JS.map((name) => `${name}.js`), "--format=cjs", "--platform=node", "--out-extension:.js=.cjs");
 for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAll("./wasm/inline.js", "./wasm/inline.cjs"));
+// Never executed: TypeScript and attw find the name `default` by it, as `import` finds the other
+// names by a line of esbuild's.
+write("redlock.cjs", `${read("redlock.cjs")}0&&(module.exports.default=0);\n`);
 write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
 for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
 
