@@ -147,9 +147,9 @@ function faults(ours, edgelatch) {
       throw new TypeError("the gateway is gone");
     };
     const client = edgelatch.connect({ url: ours.url, token: TOKEN, fetch: fetchOrFail });
-    const redlock = new ours.module.default([client], { ...FAST, retryCount: -1, automaticExtensionThreshold: 400 });
+    const redlock = new ours.module.default([client], { ...FAST, retryCount: -1, automaticExtensionThreshold: 1_800 });
     let error;
-    const used = redlock.using([newName()], 500, async (signal) => {
+    const used = redlock.using([newName()], 2_000, async (signal) => {
       isConnected = false;
       await soon(new Promise((resolve) => signal.addEventListener("abort", resolve)), "the signal aborts");
       error = signal.error;

@@ -112,7 +112,7 @@ function oneClient(env) {
 
   test("a hold expires, and another client gets the resource", async () => {
     const [redlock, redis, [name]] = [new env.module.default([env.clients[0]], FAST), env.nodes[0], newNames(1)];
-    const lock = await redlock.acquire([name], 200);
+    const lock = await redlock.acquire([name], 1_000);
     await until(async () => (await redis.exists(name)) === 0, "the key expires");
     const second = await redlock.acquire([name], HOUR);
     await failure(env, redlock.release(lock));
@@ -266,10 +266,10 @@ function using(env) {
   });
 
   test("a lost hold aborts the signal with its error, and `using` rejects", async () => {
-    const redlock = new env.module.default([env.clients[0]], { retryCount: 0, automaticExtensionThreshold: 300 });
+    const redlock = new env.module.default([env.clients[0]], { retryCount: 0, automaticExtensionThreshold: 1_800 });
     const [name] = newNames(1);
     let error;
-    const used = redlock.using([name], 500, async (signal) => {
+    const used = redlock.using([name], 2_000, async (signal) => {
       await env.nodes[0].del(name);
       await soon(new Promise((resolve) => signal.addEventListener("abort", resolve)), "the signal aborts");
       error = signal.error;
