@@ -11,14 +11,19 @@ import { extname, join } from "node:path";
 
 /** The entries of the npm package. */
 const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
+/** The entries with the interfaces of other packages, which share nothing with the others. */
+const INTERFACES = ["redlock.js", "upstash-lock.js"];
 /** The entries that `require` also finds. */
-const COMMON_JS = ["index", "slim"];
-/** The scripts that the entries share, which are joined to `edgelatch.js`. */
-const SHARED = ["api.js", "decode.js", "driver.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js", "wasm/web.js"];
+const COMMON_JS = ["index", "redlock", "slim", "upstash-lock"];
+/** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
+const SHARED = [
+  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js",
+  "wasm/web.js",
+];
 /** The scripts that stay separate files. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
 /** The declarations that have a copy for `require`. */
-const DECLARATIONS = ["errors", "index", "objects", "slim"];
+const DECLARATIONS = ["errors", "index", "objects", "redlock", "slim", "upstash-lock"];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are short, since Node prints the line of an error. */
 const COMMON_FLAGS = [
@@ -56,9 +61,13 @@ for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, li
 // the names in it.
 bundle(COMMON_JS.map((name) => `${name}.js`), "--format=cjs", "--platform=node", "--out-extension:.js=.cjs");
 for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAll("./wasm/inline.js", "./wasm/inline.cjs"));
+// Never executed: TypeScript and attw find the name `default` by it, as `import` finds the other
+// names by a line of esbuild's.
+write("redlock.cjs", `${read("redlock.cjs")}0&&(module.exports.default=0);\n`);
 write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
 for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
 
+bundle(INTERFACES, "--format=esm");
 bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
 for (const name of SHARED) rmSync(join(folder, name));
 if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");

@@ -18,8 +18,13 @@ const [folder, tarball, flag] = process.argv.slice(2);
 
 /** The module that programs pass to `edgelatch/slim` themselves. */
 const MODULE = "wasm/edgelatch_bg.wasm";
-/** The entries, each with the files that it loads without importing them. */
-const ENTRIES = { "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE] };
+/**
+ * The entries, each with the files that it loads without importing them. Those of other packages'
+ * interfaces get clients of the first five.
+ */
+const ENTRIES = {
+  "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE], "redlock.js": [], "upstash-lock.js": [],
+};
 
 const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
 const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

@@ -164,6 +164,11 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/upstash/run.mjs", &[Package, Gateway]),
     ),
     Suite::new(
+        "drop-ins",
+        "edgelatch/redlock and edgelatch/upstash-lock beside the packages that they replace; the migration pages",
+        Node("tests/drop_ins/run.mjs", &[Package, GatewayProgram]),
+    ),
+    Suite::new(
         "proxies",
         "the gateway behind nginx and Caddy, and called by pages on other origins",
         Node("tests/proxies/run.mjs", &[GatewayProgram]),
