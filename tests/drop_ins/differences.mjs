@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { soon } from "../runtimes/check.mjs";
+import { aborted } from "./redlock.mjs";
 import { TOKEN } from "./servers.mjs";
 
 const HOUR = 3_600_000;
@@ -132,7 +132,7 @@ function ends(ours) {
     const name = newName();
     const used = redlock.using([name], 60_000, async (signal) => {
       await ours.clients[0].lock(name).forceRelease();
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      await aborted(signal);
       assert.equal(signal.reason, signal.error);
     });
     await assert.rejects(used, { name: "ExecutionError" });
@@ -140,6 +140,7 @@ function ends(ours) {
 }
 
 function faults(ours, edgelatch) {
+  // Slow: a lease of 2 s expires, and then its release is repeated.
   test("the signal aborts at the expiration while extensions are retried", async () => {
     let isConnected = true;
     const fetchOrFail = async (...request) => {
@@ -151,7 +152,7 @@ function faults(ours, edgelatch) {
     let error;
     const used = redlock.using([newName()], 2_000, async (signal) => {
       isConnected = false;
-      await soon(new Promise((resolve) => signal.addEventListener("abort", resolve)), "the signal aborts");
+      await aborted(signal);
       error = signal.error;
     });
     await assert.rejects(used, { name: "ExecutionError" });
