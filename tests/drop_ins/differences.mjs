@@ -92,8 +92,11 @@ function votes(ours) {
     const name = newName();
     const busy = await ours.clients[1].lock(name).acquire();
     const redlock = new ours.module.default(ours.clients.slice(0, 2), { retryCount: 0 });
-    await assert.rejects(redlock.acquire([name], HOUR), { name: "ExecutionError" });
-    assert.equal((await ours.clients[0].lock(name).inspect()).locked, false);
+    const error = await redlock.acquire([name], HOUR).catch((error) => error);
+    assert.equal(error.name, "ExecutionError");
+    // The refusal may come before the grant, which is undone afterwards.
+    await error.attempts.at(-1);
+    await until(async () => !(await ours.clients[0].lock(name).inspect()).locked, "the grant is undone");
     await busy.release();
   });
 }

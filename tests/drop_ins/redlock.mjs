@@ -272,10 +272,10 @@ function using(env) {
   });
 
   test("a lost hold aborts the signal with its error, and `using` rejects", async () => {
-    const redlock = new env.module.default([env.clients[0]], { retryCount: 0, automaticExtensionThreshold: 1_800 });
+    const redlock = new env.module.default([env.clients[0]], { retryCount: 0, automaticExtensionThreshold: 5_800 });
     const [name] = newNames(1);
     let error;
-    const used = redlock.using([name], 2_000, async (signal) => {
+    const used = redlock.using([name], 6_000, async (signal) => {
       await env.nodes[0].del(name);
       await aborted(signal);
       error = signal.error;

@@ -49,7 +49,7 @@ export function upstashLockTests(env) {
   });
 
   test("a hold ends with its lease", async () => {
-    const lock = newLock({ lease: 1_000, retry: once });
+    const lock = newLock({ lease: 4_000, retry: once });
     assert.equal(await lock.acquire(), true);
     await until(async () => (await lock.getStatus()) === "FREE", "the lease ends");
     assert.deepEqual([await lock.extend(1_000), await lock.release()], [false, false]);
