@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { until } from "../runtimes/check.mjs";
 import { aborted } from "./redlock.mjs";
 import { TOKEN } from "./servers.mjs";
 
