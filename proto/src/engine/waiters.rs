@@ -30,7 +30,7 @@ const ANY_PERMITS: WakePolicy = WakePolicy::Permits(u32::MAX);
 pub(super) struct Waiters {
     /// In the order of arrival: the first one that fits is woken first.
     list: Vec<Waiter>,
-    /// The place of the next waiter. Places are not reused.
+    /// The place of the next waiter that enters. Places are not reused.
     next: u64,
     /// When the last release message arrived: one that did not announce a grant.
     released_at: Option<Instant>,
@@ -39,20 +39,20 @@ pub(super) struct Waiters {
 /// A waiting machine of this client.
 #[derive(Clone, Debug)]
 struct Waiter {
-    /// Identifies the waiter. Not an index of the list.
+    /// Identifies the waiter. It is neither an index of the list nor a place in a queue.
     place: u64,
     op: OpId,
     wakes: WakePolicy,
     /// The event that its machine has not received yet. A later event replaces it.
     event: Option<WaiterEvent>,
     retry: Retry,
-    /// Whether the last subscription event for its machine is a confirmation, and not an end. A
-    /// stream that is replaced in time ends without an event.
+    /// Whether the last subscription event for its machine is a confirmation, and not an end. It
+    /// stays so while a stream is reopened in time: the machine gets no event of that end.
     is_subscribed: bool,
 }
 
-/// The state of the retry that an event has triggered in place of other waiters. It decides whether
-/// another waiter must be woken when this one leaves or is refused.
+/// The state of the retry that a message or a confirmation has triggered. Unless that wakes all
+/// waiters, it decides whether another one must be woken when this one leaves or is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Retry {
     /// No such retry is pending.
@@ -87,9 +87,9 @@ impl Waiters {
     /// Adds a waiter whose last attempt was sent at `sent_at`, and returns its place.
     /// `confirmed_at` is the time when the subscription was confirmed; `None` if it is not yet.
     ///
-    /// Under [`WakePolicy::All`] and [`WakePolicy::Permits`] the waiter must retry if the
-    /// confirmation or a release message came after `sent_at`: Redis may have refused the attempt
-    /// before that release.
+    /// The waiter must retry if the confirmation or a release message came after `sent_at`, since
+    /// Redis may have refused the attempt before that release; under [`WakePolicy::One`] only if it
+    /// is the first of this policy.
     pub(super) fn enter(
         &mut self,
         op: OpId,
@@ -100,13 +100,12 @@ impl Waiters {
         let place = self.next;
         self.next += 1;
         let is_newer = |at: Instant| !sent_at.is_later(at);
-        let missed = match wakes {
-            // Another waiter was called for that message; it acquires, or the next one is called.
-            WakePolicy::One => false,
-            WakePolicy::Permits(_) | WakePolicy::All => {
-                confirmed_at.is_some_and(is_newer) || self.released_at.is_some_and(is_newer)
-            }
-        };
+        // Another waiter with `One` was called for that message or confirmation: it acquires, or
+        // the next one is called.
+        let was_passed_on =
+            wakes == WakePolicy::One && self.list.iter().any(|other| other.wakes == wakes);
+        let missed = !was_passed_on
+            && (confirmed_at.is_some_and(is_newer) || self.released_at.is_some_and(is_newer));
         let event = if missed { WaiterEvent::MustRetry } else { WaiterEvent::Subscribed };
         self.list.push(Waiter {
             place,
@@ -140,7 +139,7 @@ impl Waiters {
     /// state of the retry: scheduled, sent, or over without a grant.
     pub(super) fn on_timeout_set(&mut self, place: u64, why: TimeoutReason) {
         match why {
-            // With `ReplyDue` the attempt has no reply yet. With `LastTry` the driver removes the
+            // With `ReplyDue` the attempt has no reply yet. With `LastTry` the engine removes the
             // waiter now, which passes the message on.
             TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
             TimeoutReason::Notification => {
@@ -174,8 +173,11 @@ impl Waiters {
         match (waiter.wakes, refused) {
             // Permits may be left.
             (WakePolicy::Permits(_), false) => self.notify_one(ANY_PERMITS),
-            // Fewer permits than this waiter requests may be available.
-            (WakePolicy::Permits(most), true) => self.notify_one(WakePolicy::Permits(most - 1)),
+            // Fewer permits than this waiter requests may be available. Nothing is known after a
+            // failure; more would let waiters wake each other for as long as it lasts.
+            (WakePolicy::Permits(requested), true) => {
+                self.notify_one(WakePolicy::Permits(requested - 1));
+            }
             // `One`: after a grant no waiter can acquire, after a refusal another client holds, and
             // after a failure this waiter retries by itself. `All`: the message has woken each one.
             (WakePolicy::One | WakePolicy::All, _) => {}
@@ -206,7 +208,7 @@ impl Waiters {
             WaiterEvent::Notified => Input::Notified { within: Duration::ZERO },
             WaiterEvent::AcquiredByOther(lease) => {
                 // The machine skips its retry. If the retry is under way already, its outcome
-                // concerns no other waiter, since the grant to another client ended this release.
+                // concerns no other waiter: the other client has got what this release freed.
                 waiter.retry = Retry::None;
                 Input::AcquiredByOther { lease }
             }
@@ -244,8 +246,9 @@ impl Waiters {
         }
     }
 
-    /// Handles a message. A published grant makes called waiters skip their retries; any other
-    /// message is a release, and wakes waiters. For permits its number is that of the available
+    /// Handles a message. A published grant makes called waiters skip their retries, except those
+    /// that [wake together](WakePolicy::All) and those that must retry once; any other message is a
+    /// release, and wakes waiters. For permits its number is that of the available
     /// permits. `contention` is the estimate for the channel, if it is remembered.
     pub(super) fn on_message(
         &mut self,
@@ -279,7 +282,7 @@ impl Waiters {
 
     /// Notifies one waiter that a release may serve. With [`WakePolicy::One`] any waiter of that
     /// policy fits; with [`WakePolicy::Permits`] any that requests at most this number of permits.
-    /// The first one that is not called is notified, else the first.
+    /// Notifies the first one that is not called, else the first; none if one of them will retry.
     fn notify_one(&mut self, like: WakePolicy) {
         let fits = |waiter: &&mut Waiter| match (waiter.wakes, like) {
             (WakePolicy::Permits(permits), WakePolicy::Permits(most)) => permits <= most,
@@ -304,8 +307,7 @@ impl Waiters {
 }
 
 impl Waiter {
-    /// Whether it was woken in place of other waiters, or will be with its event, and its retry has
-    /// no outcome yet.
+    /// Whether it was woken, or will be with its event, and its retry has no outcome yet.
     fn is_called(&self) -> bool {
         let is_news = matches!(self.event, Some(WaiterEvent::Notified | WaiterEvent::RetryForAll));
         self.retry != Retry::None || is_news || self.will_retry()
@@ -326,7 +328,7 @@ impl Waiter {
     }
 
     /// Handles a grant to another client, for `lease` if the message has one: a called waiter skips
-    /// its retry. A waiter that is not called has no retry to skip.
+    /// its retry. A waiter that is not called was woken for itself alone, or not at all.
     fn on_grant(&mut self, lease: Option<Duration>) {
         // A waiter whose subscription was not yet confirmed must retry once: it may have missed a
         // release.
