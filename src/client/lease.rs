@@ -39,7 +39,7 @@ pub(super) struct Hold<T: Transport, H: Host> {
     pub(super) shared: Arc<Shared<T, H>>,
     pub(super) id: HoldId,
     name: LockName,
-    /// The token of the grant, for a hold that the engine no longer has.
+    /// The token of the grant.
     granted: FencingToken,
 }
 
@@ -63,7 +63,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the fencing token, which rises with every grant of this name. Send it with each
     /// write that the lock protects.
     ///
-    /// For several locks taken as one it is the token of the first; see
+    /// For several locks taken as one it is the token of the first that counts for the hold; see
     /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
         self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted)
@@ -76,8 +76,9 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.read(|engine, id| engine.token_of(id, name))
     }
 
-    /// Returns the lock's name; for several locks taken as one, the name of the first in the order
-    /// that all clients use; [`token`](Self::token) is its token. Errors name all of them.
+    /// Returns the lock's name; for several locks taken as one, the name of the first, in the order
+    /// that all clients use, that counts for the hold; [`token`](Self::token) is its token. Errors
+    /// name all of them.
     pub fn name(&self) -> &LockName {
         &self.hold.name
     }
@@ -148,7 +149,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.hold.shared.change(|engine, cx| engine.remaining(id, cx))
     }
 
-    /// Returns the present state of the hold, by the holder's own clocks. Sends nothing.
+    /// Returns the state of the hold, by the holder's own clocks; after a release, the last state
+    /// before it. Sends nothing.
     pub fn state(&self) -> LeaseState {
         let id = self.hold.id;
         self.hold.shared.change(|engine, cx| engine.hold_state(id, cx))
@@ -158,11 +160,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// hold ends. Dropping the future stops these renewals.
     ///
     /// Poll it concurrently with your work, or spawn it. If there are several such futures, each
-    /// renews; one is enough. A hold with a fixed lease is not renewed, unless that lease is longer
-    /// than Redis may be requested to grant at a time (see
-    /// [`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog) and
-    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)): then it is renewed
-    /// until its end.
+    /// renews; one is enough. A hold with a fixed lease is renewed only if that lease is longer
+    /// than the limit of one request
+    /// ([`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog),
+    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)), and then until its
+    /// end.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
@@ -180,7 +182,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns a future that completes when the lease is lost, at its expiry at the latest; it
-    /// never completes after a release. It renews nothing.
+    /// never completes after a release that was confirmed. It renews nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
@@ -204,8 +206,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     ///
     /// # Errors
     /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]
-    /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any other
-    /// error the hold lasts at least as long as before.
+    /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any error
+    /// but `Lost` the hold lasts at least as long as before.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
         let lease = lease.map(LeaseTime::new).transpose()?;
         let begin = self
@@ -223,7 +225,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// on.
     ///
     /// # Errors
-    /// [`RequestError`] if too few nodes reply to decide it.
+    /// [`RequestError`] if a reply is missing, unless a quorum of nodes reports the hold.
     pub async fn is_held(&self) -> Result<bool, Error<RequestError>> {
         let begin = self
             .hold

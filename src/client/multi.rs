@@ -57,8 +57,8 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// different order do not deadlock.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless there are 1 to 100 locks, without redLocks and permits, and without
-    /// two locks of one name and different kinds.
+    /// [`InvalidOption`] unless there are 1 to 100 different locks, without redLocks and permits,
+    /// and without two locks of one name whose kinds or settings exclude each other.
     pub fn multi_lock(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -70,14 +70,14 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// them grants it to: Redisson's `getRedLock(locks)`.
     ///
     /// Unlike Redisson's, it checks that enough of the lease is left, and releases the members that
-    /// it was granted without a majority. The members are plain or fenced locks of clients of
-    /// different Redis nodes; do not include one Redis twice through two gateways. Pauses between
-    /// retries are jittered, even if a member is a spin lock. [`RedLockSettings::rejoin_delay`]
-    /// describes the effect of a node that restarts without its data.
+    /// it was granted if they are no majority. The members are plain, non-reentrant, spin or fenced
+    /// locks of clients of different Redis nodes; do not include one Redis twice through two
+    /// gateways. Pauses between retries are jittered, even if a member is a spin lock.
+    /// [`RedLockSettings::rejoin_delay`] describes the effect of a node that restarts without its
+    /// data.
     ///
     /// # Errors
-    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
-    /// gateway.
+    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 such locks, each of a different gateway.
     pub fn red_lock(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
@@ -89,8 +89,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`red_lock`](Self::red_lock).
     ///
     /// # Errors
-    /// [`InvalidOption`] unless there are 3, 5, 7 or 9 plain or fenced locks, each of a different
-    /// gateway.
+    /// [`InvalidOption`] as for [`red_lock`](Self::red_lock).
     pub fn red_lock_with(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,

@@ -36,7 +36,8 @@ pub(super) struct Acquisition {
     terms: Terms,
     owner: Option<OwnerHandle>,
     wait_over: Option<Instant>,
-    /// Whether it has its owner's turn.
+    /// Whether it has its owner's turn: one acquisition of an owner runs for each lock, and the
+    /// others of that owner wait for it.
     has_turn: bool,
     /// The owner's hold of the write side, if this acquisition is for the read side.
     writer: Option<HoldId>,
@@ -105,8 +106,8 @@ impl Engine {
         }
     }
 
-    /// Handles an input of an acquisition that waits for another one of its owner, or of a hold's
-    /// operation that waits.
+    /// Handles an input of an operation without a machine: of an acquisition that waits for another
+    /// one of its owner, or of one that keeps or watches a hold.
     pub(super) fn tell_waiting(&mut self, op: OpId, input: &Input, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         match &operation.task {
@@ -224,7 +225,9 @@ impl Engine {
         Some((terms.params(all, lease, attempt, is_contended), clocks))
     }
 
-    /// Ends an acquisition whose machine has ended. `granted` has one part for each target.
+    /// Handles the outcome of an acquisition's machine: ends the acquisition, or starts another
+    /// machine if a cluster could not execute one script for all. `granted` has one part for each
+    /// target.
     pub(super) fn granted(
         &mut self,
         op: OpId,
@@ -265,7 +268,7 @@ impl Engine {
         }
     }
 
-    /// Creates the hold of an acquisition, or explains its error, and ends the owner's turn.
+    /// Creates the hold of an acquisition, or its error, and ends the owner's turn.
     pub(super) fn end_acquisition(
         &mut self,
         op: OpId,
@@ -277,7 +280,8 @@ impl Engine {
         };
         let plan = &acquisition.lock.plan;
         let hold = granted.and_then(|(parts, quorum)| {
-            // The nodes of a quorum have one token in common, whose clocks differ.
+            // The nodes of a quorum store one token, which may be ahead of a node's own clock. Its
+            // next token would then look older than it is.
             if !matches!(plan.rule, Rule::Majority(_)) {
                 for Part { endpoint, target, grant, .. } in &parts {
                     if let Some(endpoint) = self.endpoint_mut(*endpoint) {
@@ -320,6 +324,8 @@ impl Engine {
         }
     }
 
+    /// Links a hold of the read side to the hold of the write side around it, and passes on the
+    /// newer token that the release of that one has brought.
     fn register_inner_reader(&mut self, writer: HoldId, reader: HoldId) {
         let part = self.holds.get(reader.0).and_then(|hold| hold.parts.first());
         let Some(owner) = part.map(|part| part.grant.owner) else { return };

@@ -16,11 +16,13 @@ use crate::protocol::script::{Bound, ScriptCall};
 use crate::time::{Instant, millis};
 use crate::timing::{AttemptTime, LeaseTime};
 
-/// The allowance in a renewal's bound for clocks that were read a little too early.
+/// Added to a renewal's bound: the estimate of Redis' clock is too low by up to the travel time of
+/// a reply.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// Creates the script call of a renewal, and the bound on its outstanding copies. The call has its
-/// own bound, so that Redis does not execute it after its attempt has timed out.
+/// Creates the script call of a renewal, and the bound on its outstanding copies. If Redis' clock
+/// is known, the call has its own bound, so that Redis does not execute it long after its attempt
+/// has timed out.
 pub(super) fn call(
     target: &Target,
     grant: &Grant,
@@ -37,7 +39,8 @@ pub(super) fn call(
     (script, OutstandingBound::of(bound, lease))
 }
 
-/// The machine that renews and watches a hold until it is lost or cancelled.
+/// The machine that renews a hold when it is due, and watches it until it is lost or cancelled.
+/// [`Renew`](super::Renew) is the one that renews on demand.
 ///
 /// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as
 /// by a release. Meanwhile [`lease`](Self::lease) and [`state`](Self::state) return the state of
@@ -106,14 +109,15 @@ impl Renewal {
         self
     }
 
-    /// Returns the lease to request now; `None` when the hold lasts as long as it should.
+    /// Returns the lease to request now; `None` when the hold lasts as long as it should, or less
+    /// than the shortest lease is missing.
     fn lease_to_request(&self, now: Instant) -> Option<LeaseTime> {
         let Some(end) = self.renews_until else { return Some(self.lease.time()) };
         let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
         Some(left.min(self.lease.time()))
     }
 
-    /// The lease as last confirmed.
+    /// The confirmed lease that ends last.
     pub const fn lease(&self) -> Lease {
         self.lease
     }
@@ -149,7 +153,8 @@ impl Renewal {
         }
     }
 
-    /// Stops renewing, but still watches the lease to its end.
+    /// Stops renewing, but still watches the lease to its end. A renewal under way is abandoned:
+    /// its reply is ignored.
     pub fn stop_renewing(&mut self) {
         self.renews = false;
         if !matches!(self.state, State::Over(_)) {
@@ -166,6 +171,7 @@ impl Renewal {
         self.wait_for_renewal();
     }
 
+    /// Waits until the renewal is due, or for the end of the lease if it is not renewed.
     fn wait_for_renewal(&mut self) {
         let until =
             if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };
@@ -183,7 +189,7 @@ impl Renewal {
         let (script, outstanding) =
             call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
         self.outstanding = self.outstanding.and(outstanding);
-        // At most half of the rest of the lease, so that another attempt fits before the end.
+        // At most half of the rest of the lease, so that there is time for another attempt.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
         self.state = State::Requesting { request: RetriedCall::new(script, 1, attempt_time) };
     }
@@ -193,7 +199,7 @@ impl Renewal {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
-                    // A reader's token rises when the write hold of the same owner has ended.
+                    // The token of a nested read rises when the write hold around it ends (R6).
                     if let Some(token) = FencingToken::parse(&reply.value) {
                         self.grant.token = self.grant.token.max(token);
                     }
@@ -211,8 +217,8 @@ impl Renewal {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Replied(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
-        // A gateway's `Retry-After` is limited to half of the rest of the lease, so that a retry
-        // precedes the end.
+        // A gateway's `Retry-After` is limited to half of the rest of the lease, so that it leaves
+        // time for a retry.
         let retry_after = retry_after.min(self.lease.remaining(now) / 2);
         let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(retry_after);
         self.state = State::Waiting { until: now + pause };

@@ -1,4 +1,4 @@
-//! Requests that arrive twice, late, or after their bound.
+//! Requests that arrive twice, late, or after the time until which Redis may execute them.
 
 use std::pin::Pin;
 use std::time::Duration;

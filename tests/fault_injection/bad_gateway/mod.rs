@@ -1,4 +1,5 @@
-//! A faulty gateway: every call ends in the right kind of error, and no hold is left.
+//! A faulty gateway: every call succeeds, or ends in the right kind of error that says whether a
+//! hold may be left.
 
 mod acquiring;
 mod certificate;
