@@ -65,6 +65,11 @@ impl Acquisition {
             by_slot: false,
         }
     }
+
+    /// Lets a machine that begins now wait for the rest of the time.
+    fn shorten_wait(&mut self, now: Instant) {
+        self.terms = self.terms.with_wait(self.wait_over.map(|over| now.until(over)));
+    }
 }
 
 impl Engine {
@@ -97,8 +102,7 @@ impl Engine {
             }
             Entered::Free(writer) => {
                 if let Some(acquisition) = self.acquisition(op) {
-                    let left = wait_over.map(|over| cx.now.until(over));
-                    acquisition.terms = acquisition.terms.with_wait(left);
+                    acquisition.shorten_wait(cx.now);
                     (acquisition.has_turn, acquisition.writer) = (true, writer);
                 }
                 self.begin_machine(op, cx);
@@ -257,6 +261,7 @@ impl Engine {
                     && !acquisition.by_slot =>
             {
                 acquisition.by_slot = true;
+                acquisition.shorten_wait(cx.now);
                 for (to, _) in targets {
                     if let Some(endpoint) = self.endpoint_mut(to) {
                         endpoint.is_cluster = true;

@@ -43,6 +43,10 @@ struct Sent {
     commands: Vec<Command>,
 }
 
+fn a_minute() -> WaitPolicy {
+    WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(60)).unwrap())
+}
+
 fn lock(name: &str) -> Target {
     Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), Publish::Plain))
 }
@@ -92,8 +96,13 @@ impl Sent {
 
 impl Client {
     fn new() -> Self {
+        Self::with_streams(1)
+    }
+
+    /// A client that may have so many streams open.
+    fn with_streams(max: usize) -> Self {
         let mut engine = Engine::new();
-        engine.add_endpoint(Gateway::upstash("http://localhost", "t").unwrap(), 1);
+        engine.add_endpoint(Gateway::upstash("http://localhost", "t").unwrap(), max);
         Self { engine, now: Instant::from_millis(1_000, 50_000), draws: 0 }
     }
 
@@ -109,8 +118,19 @@ impl Client {
     fn acquire(&mut self, name: &str) -> OpId {
         let share = Share { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
         let spec: LockSpec = self.engine.one_lock(share, None, Side::Whole, false);
-        let wait = WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(60)).unwrap());
-        let terms = Terms::new(HoldTime::AsUsual, wait, None);
+        let terms = Terms::new(HoldTime::AsUsual, a_minute(), None);
+        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (terms, None), false, cx))
+    }
+
+    /// Begins to acquire several locks at one gateway, and waits for them at most a minute.
+    fn acquire_all(&mut self, names: &[&str]) -> OpId {
+        let one = |name: &&str| {
+            let share = Share { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
+            self.engine.one_lock(share, None, Side::Whole, false)
+        };
+        let specs: Vec<LockSpec> = names.iter().map(one).collect();
+        let spec = self.engine.multi_lock(specs).unwrap();
+        let terms = Terms::new(HoldTime::AsUsual, a_minute(), None);
         self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (terms, None), false, cx))
     }
 
@@ -299,6 +319,26 @@ fn when_a_subscription_ends_the_operation_that_has_polled_for_longest_subscribes
         client.respond(&undo, &undone);
         client.opened_for(next);
     }
+}
+
+#[test]
+fn an_acquisition_that_begins_again_in_a_cluster_keeps_the_end_of_its_wait() {
+    let mut client = Client::with_streams(0);
+    let op = client.acquire_all(&["a", "b"]);
+    let end = client.now + Duration::from_secs(60);
+    let both = client.sent();
+    client.now = client.now + Duration::from_secs(4);
+    client.respond(&both, r#"{"error":"CROSSSLOT Keys in request don't hash to the same slot"}"#);
+    while !client.engine.is_over(op) {
+        let sent = client.sent_within(Duration::from_secs(60)).expect("a request or the end");
+        let busy = sent.commands.iter().map(|command| command.reply(0, "1", 600_000));
+        let replies: Vec<String> = busy.collect();
+        match replies.as_slice() {
+            [one] => client.respond(&sent, one),
+            several => client.respond(&sent, &format!("[{}]", several.join(","))),
+        }
+    }
+    assert!(!client.now.is_later(end + Duration::from_secs(1)), "{:?}", client.now);
 }
 
 #[test]
