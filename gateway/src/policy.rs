@@ -128,8 +128,11 @@ impl Policy {
     }
 }
 
+/// Whether Redis can take an argument for this word. It compares options as C strings, which end
+/// at a zero byte, and so it does with names of commands that have the same hash.
 fn is_word(argument: &[u8], word: &str) -> bool {
-    argument.eq_ignore_ascii_case(word.as_bytes())
+    let text = argument.split(|byte| *byte == 0).next().unwrap_or_default();
+    text.eq_ignore_ascii_case(word.as_bytes())
 }
 
 /// Whether `BLOCK` is one of the options, which end at `STREAMS`.
@@ -259,6 +262,19 @@ mod tests {
         assert_eq!(connection_of(&["script", "debug", "yes"]), Err(Refusal::ScriptDebug));
         assert_eq!(connection_of(&["script", "load", "return 1"]), Ok(ConnectionKind::Shared));
         assert_eq!(connection_of(&["SET", "BLPOP", "SUBSCRIBE"]), Ok(ConnectionKind::Shared));
+    }
+
+    #[test]
+    fn a_zero_byte_and_what_follows_it_are_no_part_of_a_word() {
+        assert_eq!(connection_of(&["CONFIG\0x", "GET", "*"]), Err(Refusal::Command("CONFIG")));
+        let flush = connection_of(&["FUNCTION", "flush\0x"]);
+        assert_eq!(flush, Err(Refusal::Command("FUNCTION FLUSH")));
+        assert_eq!(connection_of(&["SCRIPT", "DEBUG\0", "yes"]), Err(Refusal::ScriptDebug));
+        assert_eq!(connection_of(&["WAIT\0", "1", "0"]), Err(Refusal::UnboundedWait));
+        let blocking = ["XREAD", "BLOCK\0", "0", "STREAMS", "s", "$"];
+        assert_eq!(connection_of(&blocking), Err(Refusal::Command("XREAD BLOCK")));
+        let reading = ["XREAD", "STREAMS\0", "BLOCK", "0"];
+        assert_eq!(connection_of(&reading), Ok(ConnectionKind::Shared));
     }
 
     #[test]

@@ -62,7 +62,11 @@ async fn numbers_and_zero_bytes_arrive_as_they_are() {
     assert_eq!(client.command(r#"["SET","a\u0000b","v"]"#).await.0, 200);
     assert_eq!(client.command(r#"["EXISTS","a"]"#).await.1, r#"{"result":0}"#);
     assert_eq!(client.command(r#"["EXISTS","a\u0000b"]"#).await.1, r#"{"result":1}"#);
-    assert_eq!(client.command(r#"["CONFIG\u0000","GET","*"]"#).await.0, 400);
+    // Redis may take it for the command, if both names have the same hash.
+    let ended = client.command(r#"["CONFIG\u0000","GET","*"]"#).await;
+    assert_eq!(ended.1, r#"{"error":"ERR the gateway does not allow CONFIG"}"#);
+    let ended = client.command(r#"["XREAD","BLOCK\u0000","0","STREAMS","s","$"]"#).await;
+    assert_eq!(ended.1, r#"{"error":"ERR the gateway does not allow XREAD BLOCK"}"#);
     let escaped = client.command(r#"["\u0043ONFIG","GET","*"]"#).await;
     assert_eq!(escaped.1, r#"{"error":"ERR the gateway does not allow CONFIG"}"#);
     let not_utf8 = client.request(Method::POST, "/pipeline").body(vec![b'[', 0xc0, 0x80, b']']);
