@@ -15,7 +15,7 @@ const (
 	exclusive mode = iota
 	// shared excludes exclusive holds.
 	shared
-	// counted takes permits, of which the object has a limited number.
+	// counted takes permits. An object has a limited number of them.
 	counted
 )
 

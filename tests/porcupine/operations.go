@@ -202,7 +202,7 @@ func (a *acquisition) isSeenLost() bool {
 	return false
 }
 
-// hasParts returns whether the hold consists of parts, each of which may be lost on its own.
+// hasParts returns whether the hold consists of parts that can be lost one by one.
 func (a *acquisition) hasParts() bool {
 	return a.Kind == "red" || a.Kind == "multi" && len(a.Names) > 1
 }

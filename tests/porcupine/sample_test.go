@@ -123,8 +123,8 @@ func (h *history) exclude(one, other *acquisition) bool {
 	return false
 }
 
-// pairs calls each with two grants that exclude each other, of which one returned before the call
-// of the other.
+// pairs calls each with two grants that exclude each other. The first returned before the call of
+// the second.
 func (h *history) pairs(each func(one, other int)) {
 	for one, a := range h.acquisitions {
 		for other, b := range h.acquisitions {

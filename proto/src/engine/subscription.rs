@@ -364,7 +364,8 @@ impl Engine {
         });
     }
 
-    /// Returns the waiters of an operation's subscription, to be changed, and its place.
+    /// Returns the waiters of an operation's subscription for a change, and its place. The events
+    /// that the change causes are passed on.
     pub(super) fn waiters_of(&mut self, listener: Option<Listener>) -> Option<(&mut Waiters, u64)> {
         let Listener { subscription: key, place } = listener?;
         let subscription = self.subscriptions.get_mut(key)?;

@@ -73,8 +73,7 @@ pub(crate) enum Tool {
     Go,
     /// A compiler for `wasm32-unknown-unknown`.
     WasmTarget,
-    /// The source of the compiler's standard library, of which a smaller one is built for the npm
-    /// package.
+    /// The source of the compiler's standard library: the npm package has a smaller build of it.
     StdSource,
     /// `wasm-bindgen` in the version of the crate.
     WasmBindgen,
