@@ -2,7 +2,8 @@
 // lists below. They pass on arguments that options.js has checked. src/js/numbers.rs reads the
 // numbers from these lists.
 import { Share, call as callEngine } from "./driver.js";
-import { OBJECT, errorOf, invalidResponse } from "./errors.js";
+import { errorOf, invalidResponse } from "./errors.js";
+import { OBJECT } from "./mark.js";
 import * as methods from "./methods.js";
 import * as options from "./options.js";
 import { start } from "./start.js";

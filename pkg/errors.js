@@ -3,8 +3,6 @@
 
 /** Marks errors of every copy of the package in a process: `import` and `require` load one each. */
 const BRAND = Symbol.for("edgelatch.error");
-/** Marks clients, locks and all objects created from them, of every copy of the package. */
-export const OBJECT = Symbol.for("edgelatch.object");
 const isBranded = (value) => typeof value === "object" && value !== null && BRAND in value;
 
 export class EdgelatchError extends Error {

@@ -3,9 +3,8 @@
 // has the differences.
 
 import { Emitter } from "./emitter.js";
+import { OBJECT } from "./mark.js";
 
-/** Marks the objects of every copy of edgelatch (errors.js). */
-const OBJECT = Symbol.for("edgelatch.object");
 /** Unlimited retries keep the statistics of this many attempts. */
 const MAX_ATTEMPTS_KEPT = 1_000;
 const EXPIRED = "Cannot extend an already-expired lock.";

@@ -1,9 +1,9 @@
 // `edgelatch/upstash-lock`: the interface of the package `@upstash/lock` 0.2 over an edgelatch
-// client. It imports nothing, since the client brings the WebAssembly module.
+// client. It imports no other entry, since the client brings the WebAssembly module.
 // docs/migrating-from-upstash-lock.md has the differences.
 
-/** Marks the objects of every copy of edgelatch (errors.js). */
-const OBJECT = Symbol.for("edgelatch.object");
+import { OBJECT } from "./mark.js";
+
 const LEASE_MIN_MS = 100;
 const LEASE_MAX_MS = 86_400_000;
 

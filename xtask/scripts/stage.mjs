@@ -17,8 +17,8 @@ const INTERFACES = ["redlock.js", "upstash-lock.js"];
 const COMMON_JS = ["index", "redlock", "slim", "upstash-lock"];
 /** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
 const SHARED = [
-  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "methods.js", "options.js", "public.js", "start.js", "wasm/edgelatch.js",
-  "wasm/web.js",
+  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "options.js", "public.js", "start.js",
+  "wasm/edgelatch.js", "wasm/web.js",
 ];
 /** The scripts that stay separate files. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
