@@ -121,7 +121,8 @@ impl Workspace {
         self.command("node")
     }
 
-    fn search_path(&self) -> OsString {
+    /// Returns the search path with the installed tools before those of the machine.
+    pub(crate) fn search_path(&self) -> OsString {
         let mut folders = self.programs.clone();
         folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         env::join_paths(folders).unwrap_or_default()

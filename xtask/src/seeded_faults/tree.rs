@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::layer::Layer;
 use crate::process::check_stop;
 use crate::progress::{logged, output_of, run_with_log, tail};
-use crate::test::{Report, junit};
+use crate::test::{DEFAULT_PROFILE, Report, junit};
 use crate::workspace::Workspace;
 
 /// The longest run of a layer that is built, in seconds. The slowest passes in a third of that
@@ -92,7 +92,7 @@ impl<'w> Tree<'w> {
         let status = logged(self.nextest(layer).arg("--no-run"), &log)?;
         ensure!(status.success(), "{title} does not compile:\n{}", tail(&log));
 
-        let junit = junit(&self.folder);
+        let junit = junit(&self.folder, DEFAULT_PROFILE);
         Report::discard(&junit)?;
         let log = self.workspace.log(&title)?;
         let mut run = self.nextest(layer);

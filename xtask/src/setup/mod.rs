@@ -3,6 +3,7 @@
 mod cargo;
 mod debian;
 pub(crate) mod npm;
+pub(crate) mod servers;
 pub(crate) mod wasm;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::progress;
 use crate::workspace::{Workspace, chromium, which};
 use Tool::{
     Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Go, Java, Nextest,
-    NpmTools, Proxies, Redis, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
+    NpmTools, Proxies, Redis, Servers, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
@@ -35,6 +36,7 @@ pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
 pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
 const ALL: &[Tool] = &[
     Redis,
+    Servers,
     Webdis,
     Wrk,
     Proxies,
@@ -57,6 +59,8 @@ const ALL: &[Tool] = &[
 pub(crate) enum Tool {
     /// `redis-server`, which each user of it starts privately.
     Redis,
+    /// Redis 8 and Valkey, for tests beside the machine's own Redis.
+    Servers,
     /// `webdis`, for tests, and for the benchmark's comparison with the gateway.
     Webdis,
     /// `wrk`, which puts load on both gateways.
@@ -102,6 +106,8 @@ enum Source {
     Npm(&'static npm::List),
     /// A part of the compiler's toolchain.
     Rustup(fn(&Workspace) -> Result<()>),
+    /// Packages that are unpacked into the cache and not installed.
+    Unpacked(fn(&Workspace) -> Result<()>),
 }
 
 /// The purpose of a setup.
@@ -143,6 +149,7 @@ impl Tool {
     fn source(self) -> Source {
         match self {
             Redis => Source::Debian(&["redis-server"]),
+            Servers => Source::Unpacked(servers::install),
             Webdis => Source::Debian(&["webdis"]),
             Wrk => Source::Debian(&["wrk"]),
             Proxies => Source::Debian(&["nginx-light", "caddy"]),
@@ -182,6 +189,7 @@ impl Tool {
             (_, Source::Npm(list)) => list.is_installed(workspace),
             (StdSource, _) => wasm::std_compiler(workspace).is_some(),
             (_, Source::Rustup(_)) => wasm::compiler(workspace).is_some(),
+            (_, Source::Unpacked(_)) => servers::are_installed(workspace),
         }
     }
 }
@@ -240,7 +248,7 @@ fn is_interrupted((_, result): &(Tool, Result<()>)) -> bool {
 fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
     let packages = tools.iter().flat_map(|tool| match tool.source() {
         Source::Debian(packages) => packages,
-        Source::Cargo(_) | Source::Npm(_) | Source::Rustup(_) => &[],
+        Source::Cargo(_) | Source::Npm(_) | Source::Rustup(_) | Source::Unpacked(_) => &[],
     });
     // One call of the package manager for all its packages.
     let packages: Vec<&str> = packages.copied().collect();
@@ -248,7 +256,7 @@ fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
     let install = |tool: Tool| match tool.source() {
         Source::Cargo(program) => program.install(workspace),
         Source::Npm(list) => list.install(workspace),
-        Source::Rustup(install) => install(workspace),
+        Source::Rustup(install) | Source::Unpacked(install) => install(workspace),
         Source::Debian(_) => match &from_debian {
             Ok(()) => Ok(()),
             Err(error) if error.is::<Interrupted>() => Err(Interrupted.into()),

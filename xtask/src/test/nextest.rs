@@ -20,6 +20,9 @@ use crate::setup::Tool;
 /// than they compute.
 const TESTS_PER_CORE: usize = 2;
 
+/// The profile of nextest for all suites together.
+pub(crate) const DEFAULT_PROFILE: &str = "default";
+
 /// Inputs of the random tests. Every value has a default in the tests; a full run uses larger ones.
 const FULL_INPUTS: [(&str, &str); 4] = [
     // Calls of each differential test: a million in all.
@@ -88,7 +91,7 @@ fn run_all(
         Profile::Dev => "cargo nextest run",
         Profile::Release => "cargo nextest run --release",
     };
-    session.tests(name, &mut command, &junit(&session.workspace.root))
+    session.tests(name, &mut command, &junit(&session.workspace.root, DEFAULT_PROFILE))
 }
 
 /// The suites whose tests a run of this extent builds in this profile.
@@ -114,13 +117,17 @@ fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binari
     };
     let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
     command.args(["--test-threads", &threads.to_string()]);
-    let inputs = match session.extent {
+    command.envs(inputs(session.extent));
+    command
+}
+
+/// The inputs of the random tests in a run of this extent. Variables that the user has set are kept.
+pub(super) fn inputs(extent: Extent) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let inputs = match extent {
         Extent::Full => FULL_INPUTS,
         Extent::Quick => QUICK_INPUTS,
     };
-    // Variables that the user has set are kept.
-    command.envs(inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
-    command
+    inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none())
 }
 
 /// The flags that have cargo build these binaries of the package with the integration tests, and no
@@ -132,15 +139,15 @@ fn tests(selected: &[(&Suite, &Binaries)]) -> Vec<String> {
 }
 
 /// The filter, narrowed to the one test that the user has named.
-fn only(session: &Session<'_>, filter: &str) -> String {
+pub(super) fn only(session: &Session<'_>, filter: &str) -> String {
     match session.only {
         Some(name) => format!("({filter}) & test(={name})"),
         None => filter.to_owned(),
     }
 }
 
-/// The report that `.config/nextest.toml` has nextest write, of a run in this folder. nextest's own
-/// folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
-pub(crate) fn junit(root: &Path) -> PathBuf {
-    root.join("target/nextest/default/junit.xml")
+/// The report that a profile of `.config/nextest.toml` has nextest write, of a run in this folder.
+/// nextest's own folder is below the workspace, wherever `CARGO_TARGET_DIR` is.
+pub(crate) fn junit(root: &Path, profile: &str) -> PathBuf {
+    root.join("target/nextest").join(profile).join("junit.xml")
 }

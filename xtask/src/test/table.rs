@@ -4,9 +4,10 @@ use super::node::Fixture::{Demo, Gateway, GatewayProgram, Package, Peer, PlainPa
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
-use super::{checks, porcupine};
+use super::{checks, porcupine, servers};
+use crate::setup::Tool;
 use crate::setup::Tool::{
-    CargoDeny, CargoVet, Chromium, Go, Java, Proxies, Redis, WasmTarget, Webdis,
+    CargoDeny, CargoVet, Chromium, Go, Java, Proxies, Redis, Servers, WasmTarget, Webdis,
 };
 use crate::{bench, fuzz, setup};
 
@@ -128,6 +129,13 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/interop/npm/run.mjs", &[Package, GatewayProgram, Peer]),
     )
     .only_in_full(),
+    Suite::new(
+        "servers",
+        "the scripts on Redis 8 and Valkey: all tests of the suites scripts and differential",
+        Task(servers::suite),
+    )
+    .only_in_full()
+    .with_tools(&[Tool::Nextest, Servers]),
     Suite::new("wasm-node", "the Rust code as WebAssembly in Node", Task(checks::wasm_node))
         .with_tools(setup::BUILD),
     Suite::new(
