@@ -121,7 +121,8 @@ fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binari
     command
 }
 
-/// The inputs of the random tests in a run of this extent. Variables that the user has set are kept.
+/// The inputs of the random tests in a run of this extent. Variables that the user has set are
+/// kept.
 pub(super) fn inputs(extent: Extent) -> impl Iterator<Item = (&'static str, &'static str)> {
     let inputs = match extent {
         Extent::Full => FULL_INPUTS,
