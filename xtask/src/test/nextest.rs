@@ -108,27 +108,28 @@ fn with_profile<'s>(
 }
 
 fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binaries)]) -> Command {
-    let mut command = session.workspace.command("cargo");
-    command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
+    let mut command = run_command(session, session.extent);
     match profile {
         Profile::Dev => command.args(WORKSPACE),
         // Builds only what runs in this profile.
         Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(selected)),
     };
-    let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
-    command.args(["--test-threads", &threads.to_string()]);
-    command.envs(inputs(session.extent));
     command
 }
 
-/// The inputs of the random tests in a run of this extent. Variables that the user has set are
-/// kept.
-pub(super) fn inputs(extent: Extent) -> impl Iterator<Item = (&'static str, &'static str)> {
+/// The command that runs tests with the inputs of this extent, without the packages to build.
+pub(super) fn run_command(session: &Session<'_>, extent: Extent) -> Command {
+    let mut command = session.workspace.command("cargo");
+    command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
+    let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
+    command.args(["--test-threads", &threads.to_string()]);
     let inputs = match extent {
         Extent::Full => FULL_INPUTS,
         Extent::Quick => QUICK_INPUTS,
     };
-    inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none())
+    // Variables that the user has set are kept.
+    command.envs(inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
+    command
 }
 
 /// The flags that have cargo build these binaries of the package with the integration tests, and no

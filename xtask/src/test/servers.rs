@@ -4,28 +4,26 @@ use std::env;
 
 use anyhow::Result;
 
-use super::nextest::{inputs, junit, only};
+use super::nextest::{junit, only, run_command};
 use super::report::Report;
 use super::session::Session;
-use super::suite::Extent;
+use super::suite::{Binaries, Extent};
 use crate::build::WORKSPACE;
 use crate::setup::servers::SUBSTITUTES;
 
 /// The profile in `.config/nextest.toml`, whose report no other run overwrites.
 const PROFILE: &str = "servers";
 /// The tests of the scripts, which start `redis-server` from the search path.
-const TESTS: &str = "binary_id(=edgelatch-tests::scripts)";
+const TESTS: Binaries = Binaries::new(&["edgelatch-tests::scripts"]);
 
 /// Runs the suite.
 pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
     let mut report = Report::default();
     for server in SUBSTITUTES {
-        let mut command = session.workspace.command("cargo");
-        command
-            .args(["nextest", "run", "--profile", PROFILE, "--hide-progress-bar"])
-            .args(WORKSPACE)
-            .args(["--filterset", &only(session, TESTS)])
-            .envs(inputs(Extent::Quick));
+        // A few random calls on each are enough: the suite `differential` makes the many.
+        let mut command = run_command(session, Extent::Quick);
+        command.args(["--profile", PROFILE]).args(WORKSPACE);
+        command.args(["--filterset", &only(session, &TESTS.filter(session.extent))]);
         let own = [server.search_path(session.workspace)];
         let search_path = session.workspace.search_path();
         command
