@@ -24,14 +24,16 @@ const PACKAGES: [&str; 2] = [UNPACKER, "debian-archive-keyring"];
 pub(crate) struct Substitute {
     /// The name and version for people.
     pub(crate) name: &'static str,
+    /// The beginning of the output of `redis-server --version`.
+    pub(crate) version: &'static str,
     /// The package of Debian, which is also the name of the program.
     package: &'static str,
 }
 
 /// The servers that the suite `servers` tests, beside the machine's own Redis.
 pub(crate) const SUBSTITUTES: [Substitute; 2] = [
-    Substitute { name: "Redis 8.0", package: "redis-server" },
-    Substitute { name: "Valkey 8.1", package: "valkey-server" },
+    Substitute { name: "Redis 8.0", version: "Redis server v=8.0.", package: "redis-server" },
+    Substitute { name: "Valkey 8.1", version: "Valkey server v=8.1.", package: "valkey-server" },
 ];
 
 /// Starts a program with the libraries of its own release, since those of the machine may be older.
@@ -45,7 +47,7 @@ done
 
 impl Substitute {
     /// Returns the folder whose `redis-server` is this server.
-    pub(crate) fn search_path(&self, workspace: &Workspace) -> PathBuf {
+    pub(crate) fn folder(&self, workspace: &Workspace) -> PathBuf {
         folder(workspace).join(self.package)
     }
 }

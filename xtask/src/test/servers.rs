@@ -1,6 +1,7 @@
 //! The suite `servers`: the scripts on servers that take Redis' place.
 
 use std::env;
+use std::ffi::OsString;
 
 use anyhow::Result;
 
@@ -9,7 +10,8 @@ use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent};
 use crate::build::WORKSPACE;
-use crate::setup::servers::SUBSTITUTES;
+use crate::progress::output_of;
+use crate::setup::servers::{SUBSTITUTES, Substitute};
 
 /// The profile in `.config/nextest.toml`, whose report no other run overwrites.
 const PROFILE: &str = "servers";
@@ -20,21 +22,46 @@ const TESTS: Binaries = Binaries::new(&["edgelatch-tests::scripts"]);
 pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
     let mut report = Report::default();
     for server in SUBSTITUTES {
-        // A few random calls on each are enough: the suite `differential` makes the many.
-        let mut command = run_command(session, Extent::Quick);
-        command.args(["--profile", PROFILE]).args(WORKSPACE);
-        command.args(["--filterset", &only(session, &TESTS.filter(session.extent))]);
-        let own = [server.search_path(session.workspace)];
-        let search_path = session.workspace.search_path();
-        command
-            .env("PATH", env::join_paths(own.into_iter().chain(env::split_paths(&search_path)))?);
-        let name = format!("cargo nextest run, on {}", server.name);
-        let mut run =
-            session.tests(&name, &mut command, &junit(&session.workspace.root, PROFILE))?;
-        for case in &mut run.cases {
-            case.group = format!("{} on {}", case.group, server.name);
+        report += check_version(session, &server)?;
+    }
+    let is_only_a_check = session.only.is_some() && !report.cases.is_empty();
+    if !is_only_a_check {
+        for server in SUBSTITUTES {
+            report += run_tests(session, &server)?;
         }
-        report += run;
     }
     Ok(report)
+}
+
+/// Checks that `redis-server` is this server: the tests would pass on the machine's Redis too.
+fn check_version(session: &Session<'_>, server: &Substitute) -> Result<Report> {
+    let mut command = session.workspace.command("redis-server");
+    command.arg("--version").env("PATH", search_path(session, server)?);
+    let version = output_of(&mut command)?;
+    let problem = (!version.starts_with(server.version)).then_some(version);
+    let name = format!("the search path leads to {}", server.name);
+    Ok(session.finding(&name, problem.as_slice()))
+}
+
+/// Runs the tests of the scripts on this server.
+fn run_tests(session: &Session<'_>, server: &Substitute) -> Result<Report> {
+    // A few random calls are enough: the suite `differential` makes the many.
+    let mut command = run_command(session, Extent::Quick);
+    command.args(["--profile", PROFILE]).args(WORKSPACE);
+    command.args(["--filterset", &only(session, &TESTS.filter(session.extent))]);
+    command.env("PATH", search_path(session, server)?);
+    let name = format!("cargo nextest run, on {}", server.name);
+    let mut report =
+        session.tests(&name, &mut command, &junit(&session.workspace.root, PROFILE))?;
+    for case in &mut report.cases {
+        case.group = format!("{} on {}", case.group, server.name);
+    }
+    Ok(report)
+}
+
+/// Returns the search path with this server in front.
+fn search_path(session: &Session<'_>, server: &Substitute) -> Result<OsString> {
+    let own = server.folder(session.workspace);
+    let others = session.workspace.search_path();
+    Ok(env::join_paths([own].into_iter().chain(env::split_paths(&others)))?)
 }
