@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, value_parser};
 use edgelatch_gateway::{
-    AllowedCommand, Config, Origin, RedisSource, Right, ScopeKeyError, ScopeKeys, ScopedNames,
-    ScopedToken, TokenError, Tokens,
+    AccessLog, AllowedCommand, Config, Origin, RedisSource, Right, ScopeKeyError, ScopeKeys,
+    ScopedNames, ScopedToken, TokenError, Tokens,
 };
 use edgelatch_proto::error::InvalidOption;
 
@@ -148,6 +148,15 @@ pub(crate) struct Serve {
     /// The address to listen on; with port 0 the system chooses a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8079")]
     listen: SocketAddr,
+
+    /// A second address, where GET /metrics returns metrics for Prometheus without a token. Choose
+    /// one that only your monitoring can reach.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<SocketAddr>,
+
+    /// Writes a line of JSON for each request to stdout, after the line `listening on`.
+    #[arg(long)]
+    access_log: bool,
 
     /// The Redis behind the gateway: redis://HOST:PORT or unix:PATH; for a cluster
     /// redis+cluster://HOST:PORT,HOST:PORT with some of its nodes; for the master that Sentinels
@@ -325,6 +334,10 @@ impl Serve {
         config.scope_time = Duration::from_millis(self.scope_time.into());
         config.allowed = self.allowed;
         config.listen = self.listen;
+        config.metrics = self.metrics_listen;
+        if self.access_log {
+            config.access_log = Some(AccessLog::new(io::stdout()).map_err(ArgsError::AccessLog)?);
+        }
         config.origins = self.origins;
         config.body_limit = usize::try_from(self.body_limit).unwrap_or(usize::MAX);
         config.client_body_limit = usize::try_from(self.client_body_limit).unwrap_or(usize::MAX);
@@ -354,6 +367,8 @@ impl Serve {
 /// An error of the command line that its grammar does not find. Never contains a token or a URL.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgsError {
+    #[error("the access log cannot be started: {0}")]
+    AccessLog(#[source] io::Error),
     #[error("a Redis is needed: --redis URL, or --dev for one of its own")]
     NoRedis,
     #[error("the file of the keys for scoped tokens cannot be read: {0}")]

@@ -17,6 +17,7 @@ use crate::clock::now;
 use crate::cors;
 use crate::failure::Failure;
 use crate::limits::{Admitted, Source};
+use crate::observe::TokenKind;
 use crate::path;
 use crate::response_body::ResponseBody;
 use crate::routes::{Context, Shared};
@@ -48,9 +49,16 @@ pub(crate) async fn authenticate(
         Ok(admitted) => admitted,
         Err(failure) => return failure.into_response(),
     };
+    let token = TokenKind(match access {
+        Access::Full => "full",
+        Access::Scoped(_) => "scoped",
+    });
     request.extensions_mut().insert(access);
     request.extensions_mut().insert(Arc::clone(&admitted));
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    if shared.access_log.is_some() {
+        response.extensions_mut().insert(token);
+    }
     // A stream has no known length, and limits of its own.
     match response.body().size_hint().exact() {
         Some(_) => response.map(|body| Body::new(ResponseBody::new(body, admitted))),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, Uri};
 
+use crate::observe::AccessLog;
 use crate::policy::AllowedCommand;
 use crate::scoped::ScopeKeys;
 use crate::tokens::Tokens;
@@ -18,6 +19,12 @@ use crate::tokens::Tokens;
 pub struct Config {
     /// The address to listen on. With port 0 the system chooses a free port. Default `127.0.0.1:0`.
     pub listen: SocketAddr,
+    /// A second address, where `GET /metrics` returns metrics for Prometheus without a token. With
+    /// port 0 the system chooses a free port. `None` by default: the gateway then offers no
+    /// metrics.
+    pub metrics: Option<SocketAddr>,
+    /// The log that gets a line of JSON for each request. None by default.
+    pub access_log: Option<AccessLog>,
     /// The Redis behind the gateway.
     pub redis: RedisSource,
     /// The tokens that give full access.
@@ -110,6 +117,8 @@ impl Config {
     pub fn new(redis: RedisSource, tokens: Tokens) -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            metrics: None,
+            access_log: None,
             redis,
             tokens,
             origins: Vec::new(),

@@ -13,6 +13,7 @@ use crate::backend::timed_out;
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::limits::{Admitted, Exceeded, RETRY_SOON};
+use crate::observe::{Metrics, Operation};
 use crate::policy::ConnectionKind;
 use crate::scoped::Rejection;
 
@@ -33,6 +34,8 @@ pub(crate) struct Dispatcher {
     token_expiry: Option<SystemTime>,
     /// The one send permit of the client; `None` for a full token.
     send_permit: Option<Arc<Semaphore>>,
+    metrics: Arc<Metrics>,
+    operation: Operation,
 }
 
 /// The reason why commands were not sent.
@@ -45,12 +48,19 @@ pub(crate) enum NotSent {
 }
 
 impl Dispatcher {
-    pub(crate) fn new(access: &Access, admitted: &Admitted, deadline: Instant) -> Self {
+    pub(crate) fn new(
+        access: &Access,
+        admitted: &Admitted,
+        deadline: Instant,
+        metrics: &Arc<Metrics>,
+        operation: Operation,
+    ) -> Self {
         let token_expiry = match access {
             Access::Full => None,
             Access::Scoped(scope) => Some(scope.expires_at()),
         };
-        Self { deadline, token_expiry, send_permit: admitted.send_permit() }
+        let (send_permit, metrics) = (admitted.send_permit(), Arc::clone(metrics));
+        Self { deadline, token_expiry, send_permit, metrics, operation }
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -73,6 +83,11 @@ impl Dispatcher {
         sending: impl Future<Output = RedisResult<T>> + Send + 'static,
     ) -> Result<RedisResult<T>, NotSent> {
         let deadline = self.deadline;
+        let operation = match connection {
+            ConnectionKind::Dedicated => Operation::Wait,
+            ConnectionKind::Shared => self.operation,
+        };
+        let sending = self.metrics.time_redis(operation, sending);
         let semaphore = self.send_permit.clone().filter(|_| connection == ConnectionKind::Shared);
         let Some(semaphore) = semaphore else {
             self.check()?;

@@ -21,6 +21,7 @@ use crate::cors;
 use crate::dispatch::Dispatcher;
 use crate::failure::{Failure, json};
 use crate::limits::Admitted;
+use crate::observe::Operation;
 use crate::path;
 use crate::policy::{ConnectionKind, Refusal};
 use crate::reply::{CommandResult, ErrorText, Format};
@@ -108,14 +109,24 @@ async fn run(
     let _waiting = (connection == ConnectionKind::Dedicated)
         .then(|| shared.limits.reserve_wait(admitted))
         .transpose()?;
-    let dispatcher = Dispatcher::new(access, admitted, received.deadline);
+    let (metrics, operation) = (&shared.metrics, Operation::Command);
+    let dispatcher = Dispatcher::new(access, admitted, received.deadline, metrics, operation);
     let backend = Arc::clone(&shared.backend);
+    metrics.count_commands(1);
     let reply = dispatcher
         .send(connection, async move { backend.command(&command, connection).await })
         .await??;
+    count_error_reply(shared, &reply);
     let result = CommandResult::Reply(reply, received.format);
     let status = if result.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     write(status, received.format, slice::from_ref(&result), |out| result.write_json(out))
+}
+
+/// Counts a reply if it is an error of Redis.
+fn count_error_reply(shared: &Context, reply: &Value) {
+    if let Value::ServerError(error) = reply {
+        shared.metrics.count_error_reply(error.code());
+    }
 }
 
 /// Encodes the replies of Redis: in RESP2 one after the other, or by `in_json`.
@@ -156,7 +167,8 @@ pub(crate) async fn pipeline(
     request: Request,
 ) -> Result<Response<Body>, Failure> {
     let mut received = ReceivedRequest::read(&shared, &admitted, request).await?;
-    let dispatcher = Dispatcher::new(&access, &admitted, received.deadline);
+    let (metrics, operation) = (&shared.metrics, Operation::Pipeline);
+    let dispatcher = Dispatcher::new(&access, &admitted, received.deadline, metrics, operation);
     dispatcher.check()?;
     let commands = parse_commands(&shared, &access, &received.take_text()?)?;
     shared.limits.count_commands(&admitted, commands.len())?;
@@ -190,8 +202,15 @@ pub(crate) async fn pipeline(
         .map(|refusal| match refusal {
             Some(refusal) => Some(CommandResult::Refused(refusal)),
             None => replies.next().map(|reply| match reply {
-                Ok(reply) => CommandResult::Reply(reply, received.format),
-                Err(error) => CommandResult::NoReply(error.into()),
+                Ok(reply) => {
+                    count_error_reply(&shared, &reply);
+                    CommandResult::Reply(reply, received.format)
+                }
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    shared.metrics.count_failure(failure.kind());
+                    CommandResult::NoReply(failure)
+                }
             }),
         })
         .collect::<Option<Vec<_>>>()
@@ -223,9 +242,11 @@ pub(crate) async fn multi_exec(
     if queue.is_empty() {
         return Ok(json(StatusCode::OK, &[(); 0]));
     }
-    let reply = timeout_at(received.deadline, shared.backend.transaction(queue))
-        .await
-        .map_err(|_| Failure::TimedOut)??;
+    shared.metrics.count_commands(queue.len());
+    let sending = shared.backend.transaction(queue);
+    let sending = shared.metrics.time_redis(Operation::Transaction, sending);
+    let reply = timeout_at(received.deadline, sending).await.map_err(|_| Failure::TimedOut)??;
+    count_error_reply(&shared, &reply);
     match reply {
         Value::Array(replies) => {
             // Upstash responds to a transaction in JSON, whatever format the client requests.
@@ -289,14 +310,18 @@ fn check_command(
     follows: bool,
     names: &mut Vec<String>,
 ) -> Result<PipelineCommand, String> {
-    let command = command.ok_or_else(|| ScopeViolation::Call.text().to_owned())?;
+    let refuse = |violation: ScopeViolation| {
+        shared.metrics.count_violation(violation);
+        violation.text().to_owned()
+    };
+    let command = command.ok_or_else(|| refuse(ScopeViolation::Call))?;
     let mut used_names = Vec::new();
     if let Access::Scoped(scope) = access {
         let checked = texts(&command).and_then(|words| match follows {
             true => scope.check_following(&words, now()),
             false => scope.check_command(&words, now()),
         });
-        used_names = checked.map_err(|violation| violation.text().to_owned())?;
+        used_names = checked.map_err(refuse)?;
     }
     let connection = shared.policy.connection(&command).map_err(Refusal::text)?;
     let weight = weight(command.args_iter().len(), used_names.len());
@@ -315,6 +340,7 @@ async fn send(
     if commands.is_empty() {
         return Ok(Vec::new());
     }
+    shared.metrics.count_commands(commands.len());
     let replies = shared.backend.pipeline(commands, dispatcher).await;
     if replies.iter().any(Result::is_ok) {
         return Ok(replies);

@@ -10,6 +10,7 @@ use tracing::debug;
 
 use crate::command::MalformedCommand;
 use crate::limits::Exceeded;
+use crate::observe::{FailureKind, Violation};
 use crate::scoped::{Rejection, ScopeViolation};
 
 /// The reason why a request gets no reply of Redis.
@@ -64,6 +65,26 @@ impl Failure {
         }
     }
 
+    /// Returns the kind, for metrics and the access log.
+    pub(crate) fn kind(&self) -> FailureKind {
+        FailureKind(match self {
+            Self::BadReply => "bad-reply",
+            Self::Forbidden(_) => "scope",
+            Self::CrossOrigin => "cross-origin",
+            Self::Exceeded(Exceeded::Client(_)) => "client-limit",
+            Self::Exceeded(Exceeded::Gateway(_)) => "gateway-limit",
+            Self::Framing => "framing",
+            Self::Refused(_) => "refused",
+            Self::SlowBody => "slow-body",
+            Self::TimedOut => "redis-timeout",
+            Self::TooLarge => "body-limit",
+            Self::TooMany => "pipeline-limit",
+            Self::Unauthorized(rejection) => rejection.kind(),
+            Self::Unreachable => "redis-unreachable",
+            Self::WrongMethod => "method",
+        })
+    }
+
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::BadReply => "the gateway cannot pass on what Redis replied",
@@ -114,6 +135,10 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response<Body> {
         let status = self.status();
         let mut response = json(status, &ErrorBody { error: self.text() });
+        response.extensions_mut().insert(self.kind());
+        if let Self::Forbidden(violation) = self {
+            response.extensions_mut().insert(Violation(violation));
+        }
         if let Self::Exceeded(Exceeded::Client(after) | Exceeded::Gateway(after)) = self {
             // Whole seconds, rounded up, so that the client does not retry too early.
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);

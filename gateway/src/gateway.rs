@@ -28,6 +28,7 @@ use crate::address::Peer;
 use crate::backend::{Backend, Topology};
 use crate::config::{Config, RedisSource};
 use crate::limits::ConnectionLimits;
+use crate::observe::{self, AccessLog, Metrics};
 use crate::private_redis::{PrivateRedis, PrivateRedisError};
 use crate::routes::{Context, router};
 use crate::timed_stream::TimedStream;
@@ -40,6 +41,8 @@ const MAX_HEAD_BYTES: usize = 16 * 1024;
 const MAX_READ_BYTES: usize = 64 * 1024;
 /// The interval between two clean-ups of the records of idle clients.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(10);
+/// The most connections to the address of the metrics at once.
+const MAX_METRICS_CONNECTIONS: usize = 16;
 /// The response on a connection beyond the limits.
 const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: 41\r\nRetry-After: 1\r\nConnection: close\r\n\r\n{\"error\":\"ERR too many open connections\"}";
 /// The most connections beyond the limits that get a response at the same time; the time that each
@@ -58,6 +61,8 @@ pub struct Gateway {
     address: SocketAddr,
     stop: DropGuard,
     accepting: JoinHandle<()>,
+    metrics: Option<(SocketAddr, JoinHandle<()>)>,
+    access_log: Option<AccessLog>,
     backend: Arc<Backend>,
     // The last field, since fields are dropped in this order, and requests need their Redis.
     redis: Option<PrivateRedis>,
@@ -86,15 +91,26 @@ impl Gateway {
         let backend = Arc::new(backend.map_err(|_| StartError::Url)?);
         let listener = TcpListener::bind(config.listen).await.map_err(StartError::Listen)?;
         let address = listener.local_addr().map_err(StartError::Listen)?;
+        let metrics_listener = match config.metrics {
+            Some(address) => Some(bind_metrics(address).await?),
+            None => None,
+        };
         let stop = CancellationToken::new();
         let context = Arc::new(Context::new(&config, Arc::clone(&backend), stop.clone()));
         let router = router(&config, &context);
+        let metrics = Arc::clone(&context.metrics);
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(remove_idle(context))));
-        let monitoring = Arc::clone(&backend).monitor(servers);
+        let monitoring = Arc::clone(&backend).monitor(servers, metrics.redis_up());
         drop(tokio::spawn(stop.clone().run_until_cancelled_owned(monitoring)));
-        let server = Server::new(&config, router);
+        let server = Server::new(&config, router, Some(Arc::clone(&metrics)));
         let accepting = tokio::spawn(server.listen(listener, stop.clone()));
-        Ok(Self { address, stop: stop.drop_guard(), accepting, backend, redis })
+        let metrics = metrics_listener.map(|(listener, address)| {
+            let server = Server::new(&metrics_config(&config), observe::router(metrics), None);
+            (address, tokio::spawn(server.listen(listener, stop.clone())))
+        });
+        let access_log = config.access_log;
+        let stop = stop.drop_guard();
+        Ok(Self { address, stop, accepting, metrics, access_log, backend, redis })
     }
 
     /// The address on which the gateway listens, with the port that the system chose if
@@ -102,6 +118,13 @@ impl Gateway {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The address of `/metrics`, with the port that the system chose if [`Config::metrics`] has
+    /// port 0; `None` if the gateway offers no metrics.
+    #[must_use]
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|(address, _)| *address)
     }
 
     /// Returns a function that returns the number of Redis nodes that the gateway sends commands
@@ -129,9 +152,15 @@ impl Gateway {
     /// Shuts the gateway down: stops accepting connections, ends streams, waits at most 5 s for
     /// requests in flight, then ends the private Redis.
     pub async fn shutdown(self) {
-        let Self { stop, accepting, redis, .. } = self;
+        let Self { stop, accepting, metrics, access_log, redis, .. } = self;
         stop.disarm().cancel();
         let _ = accepting.await;
+        if let Some((_, accepting)) = metrics {
+            let _ = accepting.await;
+        }
+        if let Some(log) = access_log {
+            log.flush().await;
+        }
         if let Some(redis) = redis {
             redis.end().await;
         }
@@ -145,6 +174,9 @@ pub enum StartError {
     /// The gateway cannot listen on the address; most likely another program does.
     #[error("cannot listen: {0}")]
     Listen(#[source] io::Error),
+    /// The gateway cannot listen on the address of the metrics.
+    #[error("cannot listen on the address of the metrics: {0}")]
+    ListenMetrics(#[source] io::Error),
     /// The private Redis did not start.
     #[error(transparent)]
     PrivateRedis(#[from] PrivateRedisError),
@@ -154,6 +186,21 @@ pub enum StartError {
          or one of rediss with the feature `tls`"
     )]
     Url,
+}
+
+/// Listens on the address of the metrics. Returns it with the port that the system chose.
+async fn bind_metrics(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let listener = TcpListener::bind(address).await.map_err(StartError::ListenMetrics)?;
+    let address = listener.local_addr().map_err(StartError::ListenMetrics)?;
+    Ok((listener, address))
+}
+
+/// Returns the configuration of the server of the metrics, which few collectors use.
+fn metrics_config(config: &Config) -> Config {
+    let mut config = config.clone();
+    config.connection_limit = MAX_METRICS_CONNECTIONS;
+    config.trusted_proxies = 0;
+    config
 }
 
 /// Drops the records of idle clients and addresses, every [`CLEANUP_INTERVAL`].
@@ -172,10 +219,12 @@ struct Server {
     /// A permit for each connection beyond the limits that gets a response.
     refusals: Arc<Semaphore>,
     head_time: Duration,
+    /// Counts the connections; `None` for those of the metrics themselves.
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Server {
-    fn new(config: &Config, router: Router) -> Self {
+    fn new(config: &Config, router: Router, metrics: Option<Arc<Metrics>>) -> Self {
         let mut http = http1::Builder::new();
         // hyper measures this time from the end of a response to the end of the next head.
         http.timer(TokioTimer::new())
@@ -185,7 +234,7 @@ impl Server {
         let service = TowerToHyperService::new(router);
         let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
         let (connection_limits, head_time) = (ConnectionLimits::new(config), config.head_time);
-        Self { http, service, connection_limits, refusals, head_time }
+        Self { http, service, connection_limits, refusals, head_time, metrics }
     }
 
     async fn listen(self, listener: TcpListener, stop: CancellationToken) {
@@ -203,6 +252,9 @@ impl Server {
             match accepted {
                 Ok((stream, peer)) => {
                     let Some(permit) = self.connection_limits.connect(peer.ip()) else {
+                        if let Some(metrics) = &self.metrics {
+                            metrics.count_refused_connection();
+                        }
                         // With a response the client can retry, here or elsewhere, without a
                         // timeout.
                         if let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() {
@@ -214,11 +266,12 @@ impl Server {
                         }
                         continue;
                     };
+                    let counted = self.metrics.as_ref().map(|metrics| metrics.open_connection());
                     let watched = graceful.watch(self.connection(stream, Peer(peer.ip())));
                     connections.spawn(async move {
                         // An error here concerns this client only.
                         let _ = watched.await;
-                        drop(permit);
+                        drop((permit, counted));
                     });
                 }
                 Err(error) => {

@@ -28,7 +28,7 @@
 //!   503 say that a limit was reached and nothing was sent. 502 and 504 mean that the command may
 //!   have been executed, and so does an error without a code in capitals in the response to a
 //!   pipeline;
-//! - no log line, error or debug output contains a token, a key, a channel or an argument.
+//! - no log line, metric, error or debug output contains a token, a key, a channel or an argument.
 
 mod address;
 mod auth;
@@ -43,6 +43,7 @@ mod failure;
 mod framing;
 mod gateway;
 mod limits;
+mod observe;
 mod path;
 mod policy;
 mod private_redis;
@@ -60,6 +61,7 @@ mod tokens;
 pub use config::{Config, Origin, OriginError, RedisSource};
 pub use edgelatch_proto::protocol::scope::Right;
 pub use gateway::{Gateway, StartError};
+pub use observe::AccessLog;
 pub use policy::{AllowedCommand, AllowedCommandError};
 pub use private_redis::PrivateRedisError;
 pub use scoped::{ScopeKeyError, ScopeKeys, ScopedNames, ScopedToken};

@@ -73,6 +73,9 @@ fn announce(gateway: &Gateway, config: &Config, fresh_token: Option<&str>) -> io
     if let Some(token) = fresh_token {
         writeln!(out, "token {token}")?;
     }
+    if let Some(address) = gateway.metrics_address() {
+        writeln!(out, "metrics http://{address}/metrics")?;
+    }
     writeln!(out, "listening on http://{}", gateway.address())?;
     out.flush()
 }

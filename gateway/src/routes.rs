@@ -21,6 +21,7 @@ use crate::execute::{command, multi_exec, path_command, pipeline};
 use crate::failure::{Failure, json};
 use crate::framing;
 use crate::limits::Limits;
+use crate::observe::{AccessLog, Metrics, observe};
 use crate::policy::Policy;
 use crate::scoped::ScopeKeys;
 use crate::subscribe::{psubscribe, ssubscribe, subscribe};
@@ -32,6 +33,8 @@ pub(crate) type Shared = Arc<Context>;
 pub(crate) struct Context {
     pub(crate) keep_alive: Duration,
     pub(crate) limits: Limits,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) access_log: Option<AccessLog>,
     pub(crate) backend: Arc<Backend>,
     pub(crate) origins: Vec<Origin>,
     pub(crate) pipeline_limit: usize,
@@ -50,6 +53,8 @@ impl Context {
         Self {
             keep_alive: config.keep_alive,
             limits: Limits::new(config),
+            metrics: Arc::new(Metrics::new(config)),
+            access_log: config.access_log.clone(),
             backend,
             origins: config.origins.clone(),
             pipeline_limit: config.pipeline_limit,
@@ -87,6 +92,7 @@ pub(crate) fn router(config: &Config, shared: &Shared) -> Router {
     router
         .layer(from_fn_with_state(Arc::clone(shared), count_preflights))
         .layer(from_fn(framing::refuse_ambiguous))
+        .layer(from_fn_with_state(Arc::clone(shared), observe))
 }
 
 /// Reports to a supervisor whether Redis replies. Needs no token and reports nothing else.

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use redis::Msg;
 use tokio::select;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,7 @@ use crate::backend::{MessageStream, Topic};
 use crate::clock::now;
 use crate::failure::Failure;
 use crate::limits::Admitted;
+use crate::observe::{Operation, StreamEnd};
 use crate::reply::ErrorText;
 use crate::routes::{Context, Shared};
 use crate::scoped::ScopeViolation;
@@ -135,6 +137,7 @@ async fn open(
     let expiry = expiry(access, &topic)?;
     let permit = shared.limits.reserve_stream(admitted)?;
     let subscribing = shared.backend.subscribe(&topic);
+    let subscribing = shared.metrics.time_redis(Operation::Subscribe, subscribing);
     let messages = timeout(shared.request_time, subscribing)
         .await
         .map_err(|_| Failure::TimedOut)??
@@ -142,11 +145,13 @@ async fn open(
     let (sender, receiver) = channel(MAX_QUEUED_EVENTS);
     let first = stream::iter([acknowledgement(&topic)]);
     let stop = shared.stop.clone();
+    let opened = shared.metrics.open_stream();
     tokio::spawn(async move {
-        select! {
-            () = forward(&topic, messages, &sender, &stop) => {}
-            () = expired(expiry) => {}
-        }
+        let end = select! {
+            end = forward(&topic, messages, &sender, &stop) => end,
+            () = expired(expiry) => StreamEnd::Expired,
+        };
+        opened.end(end);
         // The stream counts until its connection to Redis is closed.
         drop(permit);
     });
@@ -162,22 +167,24 @@ async fn open(
 }
 
 /// Forwards messages until the client leaves, the connection to Redis ends, the gateway shuts down,
-/// or the backlog is full.
+/// or the backlog is full. Returns which of them happened.
 async fn forward(
     topic: &Topic,
     mut messages: MessageStream,
     events: &Sender<Event>,
     stop: &CancellationToken,
-) {
+) -> StreamEnd {
     loop {
         let next = select! {
-            () = stop.cancelled() => return,
-            () = events.closed() => return,
+            () = stop.cancelled() => return StreamEnd::Shutdown,
+            () = events.closed() => return StreamEnd::Client,
             next = messages.next() => next,
         };
-        let Some(next) = next else { return };
-        if events.try_send(message(topic, &next)).is_err() {
-            return;
+        let Some(next) = next else { return StreamEnd::Redis };
+        match events.try_send(message(topic, &next)) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return StreamEnd::Client,
+            Err(TrySendError::Full(_)) => return StreamEnd::Slow,
         }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use self::pubsub::{MessageStream, Topic};
 use self::sentinel::Sentinel;
 pub(crate) use self::topology::Topology;
 use crate::dispatch::Dispatcher;
+use crate::observe::UpGauge;
 use crate::policy::ConnectionKind;
 
 /// The largest portion of a pipeline, in commands. Redis runs the commands of other requests
@@ -176,7 +177,7 @@ impl Backend {
 
     /// Checks the shared connections every [`CHECK_INTERVAL`] until the future is dropped, and logs
     /// when Redis stops replying and when it replies again. `servers` names Redis in the log.
-    pub(crate) async fn monitor(self: Arc<Self>, servers: String) {
+    pub(crate) async fn monitor(self: Arc<Self>, servers: String, up: UpGauge) {
         let mut ticks = interval(CHECK_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut was_alive, mut was_eviction_checked) = (true, false);
@@ -187,6 +188,7 @@ impl Backend {
                 Self::Standalone(node) => node.check().await,
                 Self::Sentinel(sentinel) => sentinel.check().await,
             };
+            up.set(is_alive);
             match (was_alive, is_alive) {
                 (true, false) => warn!("Redis does not reply at {servers}"),
                 (false, true) => info!("Redis replies again at {servers}"),

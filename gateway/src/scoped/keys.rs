@@ -199,6 +199,17 @@ pub(crate) enum Rejection {
 }
 
 impl Rejection {
+    /// Returns the kind of the failure, for metrics.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Claims => "token-claims",
+            Self::Early => "token-early",
+            Self::Expired => "token-expired",
+            Self::Long => "token-long",
+            Self::Unknown => "token-unknown",
+        }
+    }
+
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Claims => {

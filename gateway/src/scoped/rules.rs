@@ -51,6 +51,29 @@ pub(crate) enum ScopeViolation {
 }
 
 impl ScopeViolation {
+    /// The names of all rules.
+    pub(crate) const RULES: [&str; 11] = [
+        "ahead", "call", "command", "lasting", "lease", "name", "path", "right", "settings",
+        "size", "skew",
+    ];
+
+    /// Returns the name of the rule, for metrics.
+    pub(crate) fn rule(self) -> &'static str {
+        match self {
+            Self::Ahead => "ahead",
+            Self::Call => "call",
+            Self::Command => "command",
+            Self::Lasting => "lasting",
+            Self::Lease => "lease",
+            Self::Name => "name",
+            Self::Path => "path",
+            Self::Right(_) => "right",
+            Self::Settings => "settings",
+            Self::Size => "size",
+            Self::Skew => "skew",
+        }
+    }
+
     /// Returns the text for the client. It contains nothing of the request.
     pub(crate) fn text(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 
 mod access;
+mod access_log;
 mod acl;
 mod answers;
 mod attacker;
@@ -13,11 +14,13 @@ mod breaches;
 mod client_limits;
 mod cluster;
 mod commands;
+mod dashboard;
 mod expiry;
 mod hostile;
 mod http_attacker;
 mod limits;
 mod lost;
+mod metrics;
 mod open_files;
 mod outage;
 mod path_style;

@@ -63,6 +63,12 @@ impl Running {
         is_running(&self.id().to_string()).await
     }
 
+    /// Ends the process by SIGTERM. Returns its output since it listened.
+    pub(crate) async fn terminate(self) -> String {
+        assert!(send_signal("-TERM", &self.id().to_string()).await);
+        self.end().await.1
+    }
+
     /// Kills the process. Returns its output since it listened.
     pub(crate) async fn kill(mut self) -> String {
         self.child.start_kill().unwrap();
@@ -79,6 +85,7 @@ impl Running {
         let ending = async {
             while let Some(line) = self.rest.next_line().await.unwrap() {
                 output.push_str(&line);
+                output.push('\n');
             }
             let mut log = self.child.stderr.take().unwrap();
             log.read_to_string(&mut output).await.unwrap();
@@ -218,7 +225,7 @@ async fn the_log_holds_no_secret() {
     let mut redis = Redis::start().await;
     let url = redis.url();
     let mut command = program(&["--redis", &url, "--token", "secret-gateway-token"]);
-    command.env("EDGELATCH_LOG", "trace");
+    command.arg("--access-log").env("EDGELATCH_LOG", "trace");
     let running = Running::start(command).await;
     let client = running.client("secret-gateway-token");
     client.command(r#"["SET","secret-key","secret-value"]"#).await;
@@ -233,8 +240,8 @@ async fn the_log_holds_no_secret() {
     stream.reach("data: subscribe,secret-channel,1\n\n").await;
     redis.kill().await;
     until(async || (client.command(r#"["GET","secret-key"]"#).await.0 == 502).then_some(())).await;
-    assert!(send_signal("-TERM", &running.child.id().unwrap().to_string()).await);
-    let (_, log) = running.end().await;
+    let log = running.terminate().await;
+    assert!(log.contains("redis-unreachable"), "there is no access log: {log}");
     assert!(log.contains("no reply from Redis"), "the log is empty: {log}");
     assert!(!log.contains("secret"), "{log}");
 }
