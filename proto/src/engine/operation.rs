@@ -6,6 +6,7 @@ use super::acquisition::{Acquisition, CANCELLED};
 use super::runner::{MachineOutcome, Runner};
 use super::schedule::RenewalSchedule;
 use super::subscription::Listener;
+use super::waiters::RetryOutcome;
 use super::{Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, OpId, ScopeId};
 use crate::error::{AcquireError, FailureKind, LossReason, ReleaseError, RequestError};
 use crate::machine::{CallId, Endpoint, Input, Output, Released, TimeoutReason};
@@ -229,8 +230,8 @@ impl Engine {
         operation.calls = kept;
         let to = operation.endpoints.get(place).copied();
         replaced.into_iter().for_each(|(.., key)| self.drop_call(key));
-        if let Some((waiters, place)) = self.waiters_of(listener) {
-            waiters.on_sent(place);
+        if let Some((waiters, waiter)) = self.waiters_of(listener) {
+            waiters.on_sent(waiter);
         }
         let Some(to) = to else { return };
         if let Some(key) = self.begin_call((op, scope), (id, to), script, now)
@@ -244,8 +245,8 @@ impl Engine {
     fn wait(&mut self, op: OpId, why: TimeoutReason, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get(op.0) else { return };
         let listener = operation.listener;
-        if let Some((waiters, place)) = self.waiters_of(listener) {
-            waiters.on_timeout_set(place, why);
+        if let Some((waiters, waiter)) = self.waiters_of(listener) {
+            waiters.on_timeout_set(waiter, why);
         }
         if why == TimeoutReason::LastTry {
             // A waiter with nothing left but its last attempt leaves messages to other waiters.
@@ -296,8 +297,8 @@ impl Engine {
         let (calls, listener) = (core::mem::take(&mut operation.calls), operation.listener);
         calls.into_iter().for_each(|(.., key)| self.drop_call(key));
         // A waiter that was woken and did not acquire passes the message on when it leaves.
-        if is_served && let Some((waiters, place)) = self.waiters_of(listener) {
-            waiters.retry_ended(place, false);
+        if is_served && let Some((waiters, waiter)) = self.waiters_of(listener) {
+            waiters.on_retry_outcome(waiter, RetryOutcome::Acquired);
         }
         self.unsubscribe(op);
     }

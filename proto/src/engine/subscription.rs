@@ -8,7 +8,7 @@ use core::mem;
 use core::time::Duration;
 
 use super::health::Health;
-use super::waiters::Waiters;
+use super::waiters::{WaiterId, Waiters};
 use super::{
     Context, EndpointId, Engine, Event, Key, OpId, ScopeId, StreamId, StreamInput, Transmit,
 };
@@ -19,7 +19,7 @@ use crate::time::Instant;
 
 /// Longest time until the gateway acknowledges the subscription.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
-/// How long a waiter may be late before its place is given to another one: a runtime that ends the
+/// How long a waiter may be late before its stream is given to another one: a runtime that ends the
 /// request of a Worker reports nothing.
 const ABANDONED_AFTER: Duration = Duration::from_secs(30);
 
@@ -89,11 +89,11 @@ impl Subscription {
     }
 }
 
-/// The place of an operation among the waiters of a subscription.
+/// An operation as a waiter of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listener {
     pub(super) subscription: Key,
-    pub(super) place: u64,
+    pub(super) waiter: WaiterId,
 }
 
 impl Engine {
@@ -116,10 +116,10 @@ impl Engine {
         };
         let subscription = self.subscriptions.get_mut(key)?;
         let confirmed_at = subscription.confirmed_at();
-        let place = subscription.waiters.enter(op, topic.wake_policy(), sent_at, confirmed_at);
+        let waiter = subscription.waiters.enter(op, topic.wake_policy(), sent_at, confirmed_at);
         self.notified.push(key);
         self.open_stream(key, cx);
-        Some(Listener { subscription: key, place })
+        Some(Listener { subscription: key, waiter })
     }
 
     /// The subscription to this topic, or a new one unless there are as many as may be open.
@@ -170,9 +170,9 @@ impl Engine {
     /// Removes an operation from the waiters of its subscription.
     pub(super) fn unsubscribe(&mut self, op: OpId) {
         let listener = self.ops.get_mut(op.0).and_then(|op| op.listener.take());
-        let Some(Listener { subscription: key, place }) = listener else { return };
+        let Some(Listener { subscription: key, waiter }) = listener else { return };
         let Some(subscription) = self.subscriptions.get_mut(key) else { return };
-        if subscription.waiters.leave(place) {
+        if subscription.waiters.leave(waiter) {
             self.notified.push(key);
             return;
         }
@@ -195,8 +195,8 @@ impl Engine {
             let contention =
                 endpoint.and_then(|endpoint| endpoint.contention.at(subscription.topic.channel()));
             let within = contention.map_or(Duration::ZERO, |contention| contention.within());
-            let Some(place) = subscription.waiters.next_event() else { return };
-            if let Some((op, input)) = subscription.waiters.take_input(place, within) {
+            let Some(waiter) = subscription.waiters.next_with_event() else { return };
+            if let Some((op, input)) = subscription.waiters.take_input(waiter, within) {
                 self.tell(op, input, cx);
             }
         }
@@ -364,13 +364,16 @@ impl Engine {
         });
     }
 
-    /// Returns the waiters of an operation's subscription for a change, and its place. The events
-    /// that the change causes are passed on.
-    pub(super) fn waiters_of(&mut self, listener: Option<Listener>) -> Option<(&mut Waiters, u64)> {
-        let Listener { subscription: key, place } = listener?;
+    /// Returns the waiters of an operation's subscription for a change, and the operation's id among
+    /// them. The events that the change causes are passed on.
+    pub(super) fn waiters_of(
+        &mut self,
+        listener: Option<Listener>,
+    ) -> Option<(&mut Waiters, WaiterId)> {
+        let Listener { subscription: key, waiter } = listener?;
         let subscription = self.subscriptions.get_mut(key)?;
         self.notified.push(key);
-        Some((&mut subscription.waiters, place))
+        Some((&mut subscription.waiters, waiter))
     }
 }
 

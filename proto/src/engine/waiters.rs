@@ -8,8 +8,8 @@
 //! does so too. Otherwise the message would be lost for waiters that trust the subscription and do
 //! not poll.
 //!
-//! A waiter is *called* from the event that wakes it until its retry has an outcome. A waiter whose
-//! event makes it retry only on its own behalf is not called.
+//! A waiter has a *pending wake-up* from the event that wakes it until its retry has an outcome. An
+//! event that makes it retry only on its own behalf is none.
 
 #[cfg(test)]
 mod hand_offs;
@@ -22,16 +22,20 @@ use crate::machine::{ContentionEstimator, Input, TimeoutReason};
 use crate::protocol::calls::{GrantNotice, Message, WakePolicy};
 use crate::time::Instant;
 
-/// For [`Waiters::notify_one`]: matches the waiters for permits, whatever number each requests.
-const ANY_PERMITS: WakePolicy = WakePolicy::Permits(u32::MAX);
+/// For [`Waiters::notify_permits`]: matches each waiter for permits, whatever number it requests.
+const ANY_NUMBER: u32 = u32::MAX;
+
+/// Identifies a waiter of a subscription. It is neither an index nor a position in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WaiterId(u64);
 
 /// The waiters of one subscription.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiters {
     /// In the order of arrival: the first one that fits is woken first.
     list: Vec<Waiter>,
-    /// The place of the next waiter that enters. Places are not reused.
-    next: u64,
+    /// The id of the next waiter that enters. Ids are not reused.
+    next_id: u64,
     /// When the last release message arrived: one that did not announce a grant.
     released_at: Option<Instant>,
 }
@@ -39,8 +43,7 @@ pub(super) struct Waiters {
 /// A waiting machine of this client.
 #[derive(Clone, Debug)]
 struct Waiter {
-    /// Identifies the waiter. It is neither an index of the list nor a place in a queue.
-    place: u64,
+    id: WaiterId,
     op: OpId,
     wakes: WakePolicy,
     /// The event that its machine has not received yet. A later event replaces it.
@@ -51,8 +54,8 @@ struct Waiter {
     is_subscribed: bool,
 }
 
-/// The state of the retry that a message or a confirmation has triggered. Unless that wakes all
-/// waiters, it decides whether another one must be woken when this one leaves or is refused.
+/// The state of the retry that a message or a confirmation has triggered. It decides whether
+/// another waiter must be woken when this one leaves or is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Retry {
     /// No such retry is pending.
@@ -64,7 +67,16 @@ enum Retry {
     UnderWay,
 }
 
-/// An event for a waiter's machine. [`Waiters::event`] converts it to an [`Input`].
+/// The outcome of a waiter's retry, for the other waiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RetryOutcome {
+    /// The waiter has acquired.
+    Acquired,
+    /// Redis has refused the retry, or it has failed.
+    NotAcquired,
+}
+
+/// An event for a waiter's machine. [`Waiters::take_input`] converts it to an [`Input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WaiterEvent {
     /// The subscription is confirmed, and the waiter must retry on its own behalf, since it may
@@ -84,7 +96,7 @@ enum WaiterEvent {
 }
 
 impl Waiters {
-    /// Adds a waiter whose last attempt was sent at `sent_at`, and returns its place.
+    /// Adds a waiter whose last attempt was sent at `sent_at`, and returns its id.
     /// `confirmed_at` is the time when the subscription was confirmed; `None` if it is not yet.
     ///
     /// The waiter must retry if the confirmation or a release message came after `sent_at`, since
@@ -96,38 +108,38 @@ impl Waiters {
         wakes: WakePolicy,
         sent_at: Instant,
         confirmed_at: Option<Instant>,
-    ) -> u64 {
-        let place = self.next;
-        self.next += 1;
+    ) -> WaiterId {
+        let id = WaiterId(self.next_id);
+        self.next_id += 1;
         let is_newer = |at: Instant| !sent_at.is_later(at);
-        // Another waiter with `One` was called for that message or confirmation: it acquires, or
-        // the next one is called.
+        // That message or confirmation has woken another waiter with `One`: it acquires, or the
+        // next one is woken.
         let was_passed_on =
             wakes == WakePolicy::One && self.list.iter().any(|other| other.wakes == wakes);
         let missed = !was_passed_on
             && (confirmed_at.is_some_and(is_newer) || self.released_at.is_some_and(is_newer));
         let event = if missed { WaiterEvent::MustRetry } else { WaiterEvent::Subscribed };
         self.list.push(Waiter {
-            place,
+            id,
             op,
             wakes,
             event: confirmed_at.map(|_| event),
             retry: Retry::None,
             is_subscribed: confirmed_at.is_some(),
         });
-        place
+        id
     }
 
-    /// Removes a waiter, and returns whether another one is left. If the waiter is called, another
-    /// waiter is notified in its place.
-    pub(super) fn leave(&mut self, place: u64) -> bool {
-        if let Some(at) = self.list.iter().position(|waiter| waiter.place == place) {
-            let gone = self.list.remove(at);
-            if gone.is_called() {
+    /// Removes a waiter, and returns whether another one is left. If the waiter has a pending
+    /// wake-up, another waiter is notified instead.
+    pub(super) fn leave(&mut self, id: WaiterId) -> bool {
+        if let Some(index) = self.list.iter().position(|waiter| waiter.id == id) {
+            let gone = self.list.remove(index);
+            if gone.has_pending_wake_up() {
                 // For permits any request fits, since the number in the message is not stored.
                 match gone.wakes {
-                    WakePolicy::One => self.notify_one(WakePolicy::One),
-                    WakePolicy::Permits(_) => self.notify_one(ANY_PERMITS),
+                    WakePolicy::One => self.notify_exclusive(),
+                    WakePolicy::Permits(_) => self.notify_permits(ANY_NUMBER),
                     WakePolicy::All => {}
                 }
             }
@@ -137,46 +149,45 @@ impl Waiters {
 
     /// Records that a waiter's machine has set a timeout for this reason. The reason shows the
     /// state of the retry: scheduled, sent, or over without a grant.
-    pub(super) fn on_timeout_set(&mut self, place: u64, why: TimeoutReason) {
+    pub(super) fn on_timeout_set(&mut self, id: WaiterId, why: TimeoutReason) {
         match why {
             // With `ReplyDue` the attempt has no reply yet. With `LastTry` the engine removes the
             // waiter now, which passes the message on.
             TimeoutReason::ReplyDue | TimeoutReason::LastTry => {}
             TimeoutReason::Notification => {
-                if let Some(waiter) =
-                    self.get(place).filter(|waiter| waiter.retry == Retry::UnderWay)
+                if let Some(waiter) = self.get(id).filter(|waiter| waiter.retry == Retry::UnderWay)
                 {
                     waiter.retry = Retry::Scheduled;
                 }
             }
             // The machine pauses for another reason than a message, so the retry was refused or
             // failed, or the pause may not be shortened.
-            _ => self.retry_ended(place, true),
+            _ => self.on_retry_outcome(id, RetryOutcome::NotAcquired),
         }
     }
 
     /// Records that a waiter's machine sends an attempt: a retry that was scheduled is under way.
-    pub(super) fn on_sent(&mut self, place: u64) {
-        if let Some(waiter) = self.get(place).filter(|waiter| waiter.retry == Retry::Scheduled) {
+    pub(super) fn on_sent(&mut self, id: WaiterId) {
+        if let Some(waiter) = self.get(id).filter(|waiter| waiter.retry == Retry::Scheduled) {
             waiter.retry = Retry::UnderWay;
         }
     }
 
     /// Ends the retry of a waiter that was woken, and for permits notifies the next waiter: a
-    /// message announces a number of permits, which may suffice for several waiters. `refused` is
-    /// false if the waiter has acquired. Without a pending retry this changes nothing.
-    pub(super) fn retry_ended(&mut self, place: u64, refused: bool) {
-        let Some(waiter) = self.get(place).filter(|waiter| waiter.retry != Retry::None) else {
+    /// message announces a number of permits, which may suffice for several waiters. Without a
+    /// pending retry this changes nothing.
+    pub(super) fn on_retry_outcome(&mut self, id: WaiterId, outcome: RetryOutcome) {
+        let Some(waiter) = self.get(id).filter(|waiter| waiter.retry != Retry::None) else {
             return;
         };
         waiter.retry = Retry::None;
-        match (waiter.wakes, refused) {
+        match (waiter.wakes, outcome) {
             // Permits may be left.
-            (WakePolicy::Permits(_), false) => self.notify_one(ANY_PERMITS),
+            (WakePolicy::Permits(_), RetryOutcome::Acquired) => self.notify_permits(ANY_NUMBER),
             // Fewer permits than this waiter requests may be available. Nothing is known after a
             // failure; more would let waiters wake each other for as long as it lasts.
-            (WakePolicy::Permits(requested), true) => {
-                self.notify_one(WakePolicy::Permits(requested - 1));
+            (WakePolicy::Permits(requested), RetryOutcome::NotAcquired) => {
+                self.notify_permits(requested - 1);
             }
             // `One`: after a grant no waiter can acquire, after a refusal another client holds, and
             // after a failure this waiter retries by itself. `All`: the message has woken each one.
@@ -184,27 +195,27 @@ impl Waiters {
         }
     }
 
-    /// The place of the first waiter that has an event.
-    pub(super) fn next_event(&self) -> Option<u64> {
-        self.list.iter().find(|waiter| waiter.event.is_some()).map(|waiter| waiter.place)
+    /// The first waiter that has an event.
+    pub(super) fn next_with_event(&self) -> Option<WaiterId> {
+        self.list.iter().find(|waiter| waiter.event.is_some()).map(|waiter| waiter.id)
     }
 
     /// Takes the event of a waiter, and returns it as an input for the machine of its operation.
     /// `within` is the time over which this client spreads its retries.
-    pub(super) fn take_input(&mut self, place: u64, within: Duration) -> Option<(OpId, Input)> {
-        let waiter = self.get(place)?;
+    pub(super) fn take_input(&mut self, id: WaiterId, within: Duration) -> Option<(OpId, Input)> {
+        let waiter = self.get(id)?;
         let (op, event) = (waiter.op, waiter.event.take()?);
         if matches!(event, WaiterEvent::Notified | WaiterEvent::RetryForAll) {
             waiter.retry = Retry::UnderWay;
         }
         // Waiters that one release serves together need not spread their retries.
-        let takes_turns = waiter.wakes != WakePolicy::All;
+        let retries_alone = waiter.wakes != WakePolicy::All;
         let input = match event {
             WaiterEvent::MustRetry | WaiterEvent::RetryForAll => {
                 Input::Subscribed { must_retry: true }
             }
             WaiterEvent::Subscribed => Input::Subscribed { must_retry: false },
-            WaiterEvent::Notified if takes_turns => Input::Notified { within },
+            WaiterEvent::Notified if retries_alone => Input::Notified { within },
             WaiterEvent::Notified => Input::Notified { within: Duration::ZERO },
             WaiterEvent::AcquiredByOther(lease) => {
                 // The machine skips its retry. If the retry is under way already, its outcome
@@ -246,10 +257,10 @@ impl Waiters {
         }
     }
 
-    /// Handles a message. A published grant makes called waiters skip their retries, except those
-    /// that [wake together](WakePolicy::All) and those that must retry once; any other message is a
-    /// release, and wakes waiters. For permits its number is that of the available
-    /// permits. `contention` is the estimate for the channel, if it is remembered.
+    /// Handles a message. A published grant makes waiters with a pending wake-up skip their
+    /// retries, except those that [wake together](WakePolicy::All) and those that must retry once;
+    /// any other message is a release, and wakes waiters. For permits its number is that of the
+    /// available permits. `contention` is the estimate for the channel, if it is remembered.
     pub(super) fn on_message(
         &mut self,
         message: Message,
@@ -276,47 +287,56 @@ impl Waiters {
         let all = self.list.iter_mut().filter(|waiter| waiter.wakes == WakePolicy::All);
         all.for_each(|waiter| waiter.event = Some(WaiterEvent::Notified));
         // At most one of these calls finds a waiter, since permits have a channel of their own.
-        self.notify_one(WakePolicy::One);
-        self.notify_one(WakePolicy::Permits(u32::try_from(message.number).unwrap_or(u32::MAX)));
+        self.notify_exclusive();
+        self.notify_permits(u32::try_from(message.number).unwrap_or(u32::MAX));
     }
 
-    /// Notifies one waiter that a release may serve. With [`WakePolicy::One`] any waiter of that
-    /// policy fits; with [`WakePolicy::Permits`] any that requests at most this number of permits.
-    /// Notifies the first one that is not called, else the first; none if one of them will retry.
-    fn notify_one(&mut self, like: WakePolicy) {
-        let fits = |waiter: &&mut Waiter| match (waiter.wakes, like) {
-            (WakePolicy::Permits(permits), WakePolicy::Permits(most)) => permits <= most,
-            (wakes, _) => wakes == like,
-        };
-        let mut fitting: Vec<&mut Waiter> = self.list.iter_mut().filter(fits).collect();
+    /// Notifies one of the waiters with [`WakePolicy::One`].
+    fn notify_exclusive(&mut self) {
+        self.notify_first(&|wakes| wakes == WakePolicy::One);
+    }
+
+    /// Notifies one of the waiters that request at most `available` permits.
+    fn notify_permits(&mut self, available: u32) {
+        self.notify_first(
+            &|wakes| matches!(wakes, WakePolicy::Permits(requested) if requested <= available),
+        );
+    }
+
+    /// Notifies one waiter whose policy `fits`: the first one without a pending wake-up, else the
+    /// first; none if one of them makes another wake-up superfluous.
+    fn notify_first(&mut self, fits: &dyn Fn(WakePolicy) -> bool) {
+        let mut fitting: Vec<&mut Waiter> =
+            self.list.iter_mut().filter(|waiter| fits(waiter.wakes)).collect();
         // A retry that is not sent yet will see this release, so no second waiter is needed.
-        if fitting.iter().any(|waiter| waiter.will_retry()) {
+        if fitting.iter().any(|waiter| waiter.makes_wake_up_superfluous()) {
             return;
         }
-        // If all waiters that fit are called, the first one must retry once more: Redis may have
-        // executed its retry before this release.
-        let next = fitting.iter().position(|waiter| !waiter.is_called()).unwrap_or(0);
+        // If all waiters that fit have a pending wake-up, the first one must retry once more: Redis
+        // may have executed its retry before this release.
+        let next = fitting.iter().position(|waiter| !waiter.has_pending_wake_up()).unwrap_or(0);
         if let Some(waiter) = fitting.get_mut(next) {
             waiter.event = Some(WaiterEvent::Notified);
         }
     }
 
-    fn get(&mut self, place: u64) -> Option<&mut Waiter> {
-        self.list.iter_mut().find(|waiter| waiter.place == place)
+    fn get(&mut self, id: WaiterId) -> Option<&mut Waiter> {
+        self.list.iter_mut().find(|waiter| waiter.id == id)
     }
 }
 
 impl Waiter {
     /// Whether it was woken, or will be with its event, and its retry has no outcome yet.
-    fn is_called(&self) -> bool {
-        let is_news = matches!(self.event, Some(WaiterEvent::Notified | WaiterEvent::RetryForAll));
-        self.retry != Retry::None || is_news || self.will_retry()
+    fn has_pending_wake_up(&self) -> bool {
+        let will_be_woken =
+            matches!(self.event, Some(WaiterEvent::Notified | WaiterEvent::RetryForAll));
+        self.retry != Retry::None || will_be_woken || self.makes_wake_up_superfluous()
     }
 
-    /// Whether it will send a retry after this moment that makes another wake-up superfluous: only
+    /// Whether it will send a retry after this moment, so that no other waiter need be woken: only
     /// under [`WakePolicy::One`], where one grant excludes all other waiters.
-    fn will_retry(&self) -> bool {
-        let will = match self.event {
+    fn makes_wake_up_superfluous(&self) -> bool {
+        let will_retry = match self.event {
             Some(WaiterEvent::MustRetry | WaiterEvent::RetryForAll | WaiterEvent::Notified) => true,
             // The machine will skip its retry.
             Some(WaiterEvent::AcquiredByOther(_)) => false,
@@ -324,17 +344,18 @@ impl Waiter {
                 self.retry == Retry::Scheduled
             }
         };
-        will && self.wakes == WakePolicy::One
+        will_retry && self.wakes == WakePolicy::One
     }
 
-    /// Handles a grant to another client, for `lease` if the message has one: a called waiter skips
-    /// its retry. A waiter that is not called was woken for itself alone, or not at all.
+    /// Handles a grant to another client, for `lease` if the message has one: a waiter with a
+    /// pending wake-up skips its retry. A waiter without one was woken on its own behalf alone, or
+    /// not at all.
     fn on_grant(&mut self, lease: Option<Duration>) {
         // A waiter whose subscription was not yet confirmed must retry once: it may have missed a
         // release.
         let must_retry =
             matches!(self.event, Some(WaiterEvent::MustRetry | WaiterEvent::RetryForAll));
-        if self.is_called() && !must_retry {
+        if self.has_pending_wake_up() && !must_retry {
             self.event = Some(WaiterEvent::AcquiredByOther(lease));
         }
     }

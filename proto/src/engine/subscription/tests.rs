@@ -1,5 +1,3 @@
-use alloc::vec::Vec;
-
 use super::*;
 use crate::engine::operation::{Operation, Task};
 use crate::engine::table::Table;
@@ -63,16 +61,16 @@ impl Bench {
         &mut self.engine.subscriptions.get_mut(self.key).unwrap().waiters
     }
 
-    fn enter(&mut self, wakes: WakePolicy, seconds: u64) -> u64 {
+    fn enter(&mut self, wakes: WakePolicy, seconds: u64) -> WaiterId {
         let confirmed_at = self.engine.subscriptions.get(self.key).unwrap().confirmed_at();
         let op = OpId(Table::default().insert(()));
         self.waiters().enter(op, wakes, at(seconds), confirmed_at)
     }
 
     /// Looks at the stream, and returns the event of a waiter, or that the stream is to be opened.
-    fn poll(&mut self, place: u64, seconds: u64) -> Option<&'static str> {
+    fn poll(&mut self, waiter: WaiterId, seconds: u64) -> Option<&'static str> {
         self.with(seconds, |engine, key, cx| engine.check_stream(key, cx));
-        match self.waiters().take_input(place, Duration::ZERO) {
+        match self.waiters().take_input(waiter, Duration::ZERO) {
             None => mem::take(&mut self.is_opening).then_some("open"),
             Some((_, Input::Subscribed { must_retry: true })) => Some("retries"),
             Some((_, Input::Subscribed { must_retry: false })) => Some("subscribed"),
@@ -101,56 +99,59 @@ impl Bench {
 #[test]
 fn a_stream_without_its_signs_of_life_is_dead() {
     let mut bench = Bench::new();
-    let place = bench.enter(WakePolicy::One, 0);
-    assert_eq!(bench.poll(place, 0), Some("open"));
+    let waiter = bench.enter(WakePolicy::One, 0);
+    assert_eq!(bench.poll(waiter, 0), Some("open"));
     bench.open(0, SUBSCRIBED);
-    assert_eq!(bench.poll(place, 0), Some("retries"));
-    assert_eq!(bench.poll(place, 30), None, "it may have no habit of giving any");
+    assert_eq!(bench.poll(waiter, 0), Some("retries"));
+    assert_eq!(bench.poll(waiter, 30), None, "it may have no habit of giving any");
     bench.receive(30, ":\n\n");
-    assert_eq!(bench.poll(place, 35), None);
-    assert_eq!(bench.poll(place, 60), Some("open"), "no stream is kept for so long");
+    assert_eq!(bench.poll(waiter, 35), None);
+    assert_eq!(bench.poll(waiter, 60), Some("open"), "no stream is kept for so long");
     bench.open(60, SUBSCRIBED);
-    assert_eq!(bench.poll(place, 60), Some("retries"));
+    assert_eq!(bench.poll(waiter, 60), Some("retries"));
     bench.receive(65, ":\n\n");
-    assert_eq!(bench.poll(place, 66), None);
+    assert_eq!(bench.poll(waiter, 66), None);
 
     let mut bench = Bench::new();
-    let place = bench.enter(WakePolicy::One, 200);
-    assert_eq!(bench.poll(place, 200), Some("open"));
+    let waiter = bench.enter(WakePolicy::One, 200);
+    assert_eq!(bench.poll(waiter, 200), Some("open"));
     bench.open(200, SUBSCRIBED);
-    assert_eq!(bench.poll(place, 200), Some("retries"));
+    assert_eq!(bench.poll(waiter, 200), Some("retries"));
     bench.receive(205, ":\n\n");
-    assert_eq!((bench.poll(place, 205), bench.poll(place, 215)), (None, None));
-    assert_eq!(bench.poll(place, 216), Some("unsubscribed"), "more than twice as long as before");
-    assert_eq!((bench.poll(place, 216), bench.poll(place, 217)), (None, Some("open")));
+    assert_eq!((bench.poll(waiter, 205), bench.poll(waiter, 215)), (None, None));
+    assert_eq!(bench.poll(waiter, 216), Some("unsubscribed"), "more than twice as long as before");
+    assert_eq!((bench.poll(waiter, 216), bench.poll(waiter, 217)), (None, Some("open")));
 }
 
 #[test]
 fn a_stream_without_an_acknowledgement_is_given_up() {
     let mut bench = Bench::new();
-    let place = bench.enter(WakePolicy::One, 0);
-    assert_eq!(bench.poll(place, 0), Some("open"));
-    assert_eq!(bench.poll(place, 9), None);
-    assert_eq!(bench.poll(place, 10), None, "a response that does not begin");
-    assert_eq!(bench.poll(place, 12), Some("open"));
+    let waiter = bench.enter(WakePolicy::One, 0);
+    assert_eq!(bench.poll(waiter, 0), Some("open"));
+    assert_eq!(bench.poll(waiter, 9), None);
+    assert_eq!(bench.poll(waiter, 10), None, "a response that does not begin");
+    assert_eq!(bench.poll(waiter, 12), Some("open"));
     bench.open(12, "");
-    assert_eq!(bench.poll(place, 21), None);
-    assert_eq!((bench.poll(place, 22), bench.poll(place, 600)), (None, None), "it hung twice");
+    assert_eq!(bench.poll(waiter, 21), None);
+    assert_eq!((bench.poll(waiter, 22), bench.poll(waiter, 600)), (None, None), "it hung twice");
 }
 
 #[test]
 fn when_a_stream_is_opened_anew_one_waiter_retries_for_all() {
     let mut bench = Bench::new();
-    let places: Vec<u64> = (0..3).map(|_| bench.enter(WakePolicy::One, 0)).collect();
-    assert_eq!(bench.poll(0, 0), Some("open"));
+    let waiters = [(); 3].map(|()| bench.enter(WakePolicy::One, 0));
+    assert_eq!(bench.poll(waiters[0], 0), Some("open"));
     bench.open(0, SUBSCRIBED);
     for seconds in [0, 60] {
         if seconds > 0 {
-            assert_eq!(bench.poll(1, seconds), Some("open"), "no waiter is notified of the end");
+            assert_eq!(
+                bench.poll(waiters[1], seconds),
+                Some("open"),
+                "no waiter is notified of the end"
+            );
             bench.open(seconds, SUBSCRIBED);
         }
-        let events = places.iter().map(|place| bench.poll(*place, seconds));
-        let events: Vec<_> = events.collect();
+        let events = waiters.map(|waiter| bench.poll(waiter, seconds));
         assert_eq!(events, [Some("retries"), Some("subscribed"), Some("subscribed")]);
     }
 }
@@ -164,18 +165,18 @@ fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter()
     let all = [large, small, smaller];
     assert_eq!(bench.poll(large, 0), Some("open"));
     bench.open(0, SUBSCRIBED);
-    assert_eq!(all.map(|place| bench.poll(place, 0)), [Some("retries"); 3]);
-    let refuse = |bench: &mut Bench, place| {
-        bench.waiters().on_timeout_set(place, TimeoutReason::HolderExpires);
+    assert_eq!(all.map(|waiter| bench.poll(waiter, 0)), [Some("retries"); 3]);
+    let refuse = |bench: &mut Bench, waiter| {
+        bench.waiters().on_timeout_set(waiter, TimeoutReason::HolderExpires);
     };
     refuse(&mut bench, large);
-    assert_eq!(all.map(|place| bench.poll(place, 1)), [None; 3], "each has retried for itself");
+    assert_eq!(all.map(|waiter| bench.poll(waiter, 1)), [None; 3], "each has retried for itself");
     assert_eq!(bench.poll(large, 60), Some("open"));
     bench.open(60, SUBSCRIBED);
-    let events = all.map(|place| bench.poll(place, 60));
+    let events = all.map(|waiter| bench.poll(waiter, 60));
     assert_eq!(events, [Some("retries"), Some("subscribed"), Some("subscribed")]);
     refuse(&mut bench, large);
-    assert_eq!(all.map(|place| bench.poll(place, 61)), [None, Some("notified"), None]);
+    assert_eq!(all.map(|waiter| bench.poll(waiter, 61)), [None, Some("notified"), None]);
     bench.waiters().leave(small);
     assert_eq!((bench.poll(large, 62), bench.poll(smaller, 62)), (Some("notified"), None));
     refuse(&mut bench, large);
@@ -197,8 +198,8 @@ fn a_joining_waiter_retries_if_it_may_have_missed_a_message_for_all() {
     bench.open(0, SUBSCRIBED);
     assert_eq!(bench.poll(first, 1), Some("retries"));
     let joins = |bench: &mut Bench, wakes, sent_at, seconds| {
-        let place = bench.enter(wakes, sent_at);
-        bench.poll(place, seconds)
+        let waiter = bench.enter(wakes, sent_at);
+        bench.poll(waiter, seconds)
     };
     assert_eq!(joins(&mut bench, WakePolicy::All, 2, 3), Some("subscribed"));
     assert_eq!(joins(&mut bench, WakePolicy::All, 0, 3), Some("retries"), "sent before that");

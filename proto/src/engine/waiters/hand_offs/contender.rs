@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
-use super::{CLIENTS, Client, LEASE_MS};
+use super::{CLIENTS, Client, LEASE_MS, WaiterId};
 use crate::engine::OpId;
 use crate::engine::table::Table;
 use crate::machine::{
@@ -55,7 +55,7 @@ pub(super) struct Contender {
     pub(super) machine: AnyMachine,
     pub(super) under_way: Option<UnderWay>,
     pub(super) wants_subscription: bool,
-    pub(super) place: Option<u64>,
+    pub(super) waiter: Option<WaiterId>,
     pub(super) sent_at: Instant,
     pub(super) waits: Option<(Instant, TimeoutReason)>,
     pub(super) is_cancelled: bool,
@@ -89,7 +89,7 @@ impl Contender {
             machine,
             under_way: None,
             wants_subscription: false,
-            place: None,
+            waiter: None,
             sent_at: now,
             waits: None,
             is_cancelled: false,
@@ -103,16 +103,16 @@ impl Contender {
         why: TimeoutReason,
         wakes: fn(u32) -> WakePolicy,
     ) {
-        if let Some(place) = self.place {
-            client.waiters.on_timeout_set(place, why);
+        if let Some(waiter) = self.waiter {
+            client.waiters.on_timeout_set(waiter, why);
             if why == TimeoutReason::LastTry {
-                client.waiters.leave(place);
-                self.place = None;
+                client.waiters.leave(waiter);
+                self.waiter = None;
             }
         } else if self.wants_subscription
             && !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry)
         {
-            self.place = Some(client.waiters.enter(
+            self.waiter = Some(client.waiters.enter(
                 OpId(Table::default().insert(())),
                 wakes(self.wants),
                 self.sent_at,

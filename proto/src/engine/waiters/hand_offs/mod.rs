@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::Waiters;
+use super::{RetryOutcome, WaiterId, Waiters};
 use crate::machine::{ContentionEstimator, Input, Output, TimeoutReason};
 use crate::protocol::calls::{Message, WakePolicy};
 use crate::protocol::reply::{Code, Reply};
@@ -30,8 +30,8 @@ struct Client {
 }
 
 impl Client {
-    fn has_event(&self, place: u64) -> bool {
-        self.waiters.list.iter().any(|waiter| waiter.place == place && waiter.event.is_some())
+    fn has_event(&self, id: WaiterId) -> bool {
+        self.waiters.list.iter().any(|waiter| waiter.id == id && waiter.event.is_some())
     }
 }
 
@@ -92,8 +92,8 @@ impl Simulation {
         loop {
             match contender.machine.poll(self.now) {
                 Output::Call { call, script, .. } => {
-                    if let Some(place) = contender.place {
-                        client.waiters.on_sent(place);
+                    if let Some(waiter) = contender.waiter {
+                        client.waiters.on_sent(waiter);
                     }
                     let is_announced =
                         script.args().get(11).is_some_and(|channel| !channel.is_empty());
@@ -109,11 +109,11 @@ impl Simulation {
                     return;
                 }
                 Output::Done(is_served) => {
-                    if let Some(place) = contender.place.take() {
+                    if let Some(waiter) = contender.waiter.take() {
                         if is_served {
-                            client.waiters.retry_ended(place, false);
+                            client.waiters.on_retry_outcome(waiter, RetryOutcome::Acquired);
                         }
-                        client.waiters.leave(place);
+                        client.waiters.leave(waiter);
                     }
                     contender.is_over = true;
                     if !is_served {
@@ -170,7 +170,9 @@ impl Simulation {
                 }
                 None => {}
             }
-            if contender.place.is_some_and(|place| self.clients[contender.client].has_event(place))
+            if contender
+                .waiter
+                .is_some_and(|waiter| self.clients[contender.client].has_event(waiter))
             {
                 steps.push(Step::DeliverEvent(index));
             }
@@ -217,10 +219,10 @@ impl Simulation {
                 });
             }
             Step::DeliverEvent(index) => {
-                let Contender { client, place, .. } = self.contenders[index];
-                let event = place.and_then(|place| {
+                let Contender { client, waiter, .. } = self.contenders[index];
+                let event = waiter.and_then(|waiter| {
                     let client = &mut self.clients[client];
-                    client.waiters.take_input(place, client.contention.within())
+                    client.waiters.take_input(waiter, client.contention.within())
                 });
                 self.handle(index, event.unwrap().1);
             }
