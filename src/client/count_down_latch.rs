@@ -10,7 +10,7 @@ use super::options::AcquireOptions;
 use crate::error::{AcquireError, FailureKind, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::engine::{Context, Engine, Outcome, Terms};
+use edgelatch_proto::engine::{AcquirePolicy, Context, Engine, Outcome};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
 
@@ -118,11 +118,11 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// Waits, with an error that names neither latch nor host.
     async fn wait_on(
         &self,
-        terms: Terms,
+        policy: AcquirePolicy,
         cancel: impl Future<Output = ()>,
     ) -> Result<(), AcquireError> {
         let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
-            engine.await_latch(scope, ONLY, self.calls.clone(), terms, is_cancelled, cx)
+            engine.await_latch(scope, ONLY, self.calls.clone(), policy, is_cancelled, cx)
         };
         match self.client.shared().perform_cancellable(cancel, begin).await {
             Some(Outcome::Opened(opened)) => opened,

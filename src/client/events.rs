@@ -11,7 +11,7 @@ use futures_core::Stream;
 use edgelatch_proto::engine::Engine;
 
 use super::ask::ONLY;
-use super::lease::Hold;
+use super::lease::HoldRef;
 use super::shared::Wait;
 use super::{Client, Lease, NotificationMode, Situation};
 use crate::host::Host;
@@ -23,7 +23,7 @@ use crate::transport::Transport;
 /// [kept](Lease::keep). Changes between two polls are merged into one item.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct Events<T: Transport, H: Host> {
-    hold: Arc<Hold<T, H>>,
+    hold: Arc<HoldRef<T, H>>,
     seen: Option<Situation>,
 }
 
@@ -37,7 +37,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns a stream of the changes of the hold. [`state`](Self::state) returns the present
     /// state only.
     pub fn events(&self) -> Events<T, H> {
-        Events { hold: self.shared_hold(), seen: None }
+        Events { hold: self.hold_ref(), seen: None }
     }
 }
 
@@ -49,8 +49,8 @@ impl<T: Transport, H: Host> Stream for Events<T, H> {
             return Poll::Ready(None);
         }
         // The hold keeps the waker after this future is dropped.
-        let news = pin!(self.hold.news(self.seen)).poll(cx);
-        news.map(|situation| {
+        let changed = pin!(self.hold.situation_changed(self.seen)).poll(cx);
+        changed.map(|situation| {
             self.seen = Some(situation);
             Some(situation)
         })

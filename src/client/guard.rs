@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::ask::{ONLY, replied};
 use super::error::{Error, Kind, Object};
-use super::lease::Hold;
+use super::lease::HoldRef;
 use super::shared::Wait;
 use super::{Client, Lease};
 use crate::error::{EvalError, GuardError, InvalidOption, RequestError};
@@ -127,7 +127,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
             Some(name) => lease.token_of(name),
             None => Some(lease.token()),
         };
-        let owner = lease.part(|_, _, grant| grant.owner);
+        let owner = lease.first_counting_part(|_, _, grant| grant.owner);
         let (Some(token), Some(owner)) = (token, owner) else {
             let accepted = "the name of a lock that the lease holds";
             return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
@@ -137,7 +137,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let turn = WriteTurn::begin(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
         // Checked only now: the lease may have ended while this write waited for an earlier one.
-        let Hold { shared, id, .. } = lease.hold();
+        let HoldRef { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: turn.number };
         let asked = self.client.query_or_copy(|id| self.calls.write(id, bound, stamp, write));
@@ -184,7 +184,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Runs a script, with an error that names neither lock nor host.
     async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
-        let Hold { shared, id, .. } = self.hold();
+        let HoldRef { shared, id, .. } = self.hold();
         let (to, call) = shared.change(|engine, cx| engine.script_call(*id, script, cx))?;
         let begin = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
         let (reply, _) = replied(begin.await)?;
@@ -194,7 +194,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
 /// The right to write to a guarded key under a hold.
 struct WriteTurn<'a, T: Transport, H: Host> {
-    hold: &'a Hold<T, H>,
+    hold: &'a HoldRef<T, H>,
     key: &'a GuardKey,
     /// The number of this write among those of this hold to this key.
     number: u64,
@@ -202,7 +202,7 @@ struct WriteTurn<'a, T: Transport, H: Host> {
 
 impl<'a, T: Transport, H: Host> WriteTurn<'a, T, H> {
     /// Waits until no other write of this hold to this key is under way.
-    async fn begin(hold: &'a Hold<T, H>, key: &'a GuardKey) -> Self {
+    async fn begin(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
         let begin = |engine: &mut Engine| engine.begin_write(hold.id, key);
         let number = hold.shared.until(Wait::Hold(hold.id), begin).await;
         Self { hold, key, number }

@@ -27,7 +27,7 @@ use edgelatch_proto::timing::LeaseTime;
 /// lost.
 #[must_use = "a lease that is dropped does not release its lock, which is blocked until it expires; call `release`"]
 pub struct Lease<T: Transport, H: Host> {
-    hold: Arc<Hold<T, H>>,
+    hold: Arc<HoldRef<T, H>>,
     /// Whether its release was begun.
     released: Mutex<bool>,
     /// Whether errors leave out the names.
@@ -35,23 +35,24 @@ pub struct Lease<T: Transport, H: Host> {
 }
 
 /// A reference to a hold in the engine, which removes the hold after the last one.
-pub(super) struct Hold<T: Transport, H: Host> {
+pub(super) struct HoldRef<T: Transport, H: Host> {
     pub(super) shared: Arc<Shared<T, H>>,
     pub(super) id: HoldId,
     name: LockName,
     /// The token of the grant.
-    granted: FencingToken,
+    granted_token: FencingToken,
 }
 
-impl<T: Transport, H: Host> Hold<T, H> {
-    /// Waits until the situation differs from `seen`, and returns it.
-    pub(super) async fn news(&self, seen: Option<Situation>) -> Situation {
-        let look = |engine: &mut Engine| engine.situation(self.id).filter(|now| seen != Some(*now));
-        self.shared.until(Wait::Hold(self.id), look).await
+impl<T: Transport, H: Host> HoldRef<T, H> {
+    /// Waits until the situation of the hold differs from `seen`, and returns it.
+    pub(super) async fn situation_changed(&self, seen: Option<Situation>) -> Situation {
+        let changed =
+            |engine: &mut Engine| engine.situation(self.id).filter(|now| seen != Some(*now));
+        self.shared.until(Wait::Hold(self.id), changed).await
     }
 }
 
-impl<T: Transport, H: Host> Drop for Hold<T, H> {
+impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
     fn drop(&mut self) {
         // A task with another lease of this hold may wait for its events too.
         self.shared.wake_waiting(Wait::Hold(self.id));
@@ -63,10 +64,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the fencing token, which rises with every grant of this name. Send it with each
     /// write that the lock protects.
     ///
-    /// For several locks taken as one it is the token of the first that counts for the hold; see
+    /// For several locks as one it is the token of the first that counts for the hold; see
     /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
-        self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted)
+        self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted_token)
     }
 
     /// Returns the fencing token of the lock `name` among several locks taken as one: fence the
@@ -91,7 +92,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Creates an error about the lock or the permits.
     pub(super) fn error<K: Kind>(&self, kind: K) -> Error<K> {
         let parts = self.read(|engine, id| {
-            let targets = engine.hold_parts(id).map(|(_, target)| target);
+            let targets = engine.all_parts(id).map(|(_, target)| target);
             let names = |target: &Target| target.names().into_iter().cloned().collect::<Vec<_>>();
             targets.map(|target| (Object::of(target), names(target))).collect::<Vec<_>>()
         });
@@ -115,19 +116,19 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Returns `None` if the engine has no such hold.
     pub(super) fn new(shared: Arc<Shared<T, H>>, id: HoldId, redacts: bool) -> Option<Self> {
-        let (name, granted) = shared.read(|engine| {
-            let (_, target, grant) = engine.hold_part(id)?;
+        let (name, granted_token) = shared.read(|engine| {
+            let (_, target, grant) = engine.first_counting_part(id)?;
             Some((target.name().clone(), grant.token))
         })?;
-        let hold = Arc::new(Hold { shared, id, name, granted });
+        let hold = Arc::new(HoldRef { shared, id, name, granted_token });
         Some(Self { hold, released: Mutex::new(false), redacts })
     }
 
-    pub(super) fn shared_hold(&self) -> Arc<Hold<T, H>> {
+    pub(super) fn hold_ref(&self) -> Arc<HoldRef<T, H>> {
         Arc::clone(&self.hold)
     }
 
-    pub(super) fn hold(&self) -> &Hold<T, H> {
+    pub(super) fn hold(&self) -> &HoldRef<T, H> {
         &self.hold
     }
 
@@ -136,9 +137,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Reads the first part that counts towards the quorum.
-    pub(super) fn part<R>(&self, read: impl FnOnce(EndpointId, &Target, &Grant) -> R) -> Option<R> {
+    pub(super) fn first_counting_part<R>(
+        &self,
+        read: impl FnOnce(EndpointId, &Target, &Grant) -> R,
+    ) -> Option<R> {
         self.read(|engine, id| {
-            engine.hold_part(id).map(|(endpoint, target, grant)| read(endpoint, target, grant))
+            engine
+                .first_counting_part(id)
+                .map(|(endpoint, target, grant)| read(endpoint, target, grant))
         })
     }
 
@@ -175,10 +181,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
         }
     }
 
-    /// Waits until the known situation of the hold differs from `seen`, and returns it; returns at
-    /// once for `None`. Renewals and an expiry are noticed while the lease is [kept](Self::keep).
-    pub async fn news(&self, seen: Option<Situation>) -> Situation {
-        self.hold.news(seen).await
+    /// Waits until the [`Situation`] of the hold (its state, and whether it is being released)
+    /// differs from `seen`, and returns it; returns at once for `None`. Renewals and an expiry are
+    /// noticed while the lease is [kept](Self::keep).
+    pub async fn situation_changed(&self, seen: Option<Situation>) -> Situation {
+        self.hold.situation_changed(seen).await
     }
 
     /// Returns a future that completes when the lease is lost, at its expiry at the latest; it
@@ -210,11 +217,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// but `Lost` the hold lasts at least as long as before.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
         let lease = lease.map(LeaseTime::new).transpose()?;
-        let begin = self
+        let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.renew(scope, self.hold.id, lease, cx));
-        match begin.await {
+        match outcome.await {
             Some(Outcome::Renewed(renewed)) => renewed,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
@@ -227,11 +234,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// # Errors
     /// [`RequestError`] if a reply is missing, unless a quorum of nodes reports the hold.
     pub async fn is_held(&self) -> Result<bool, Error<RequestError>> {
-        let begin = self
+        let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.query_hold(scope, self.hold.id, cx));
-        match begin.await {
+        match outcome.await {
             Some(Outcome::IsHeld(is_held)) => is_held,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
         }
@@ -249,11 +256,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
-        let begin = self
+        let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.release(scope, self.hold.id, again, cx));
-        match begin.await {
+        match outcome.await {
             Some(Outcome::Released(released)) => released,
             _ => Err(ReleaseError::Unknown {
                 held_at_most: self.remaining(),

@@ -16,7 +16,7 @@ use super::shared::Shared;
 use crate::error::{AcquireError, FailureKind, InvalidOption, LossReason, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
-use edgelatch_proto::engine::{Context, Engine, LockSpec, Outcome, Share, Terms};
+use edgelatch_proto::engine::{AcquirePolicy, Context, Engine, LockSpec, MemberSpec, Outcome};
 use edgelatch_proto::machine::{LeaseState, LockState, Released};
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::reply::Code;
@@ -260,20 +260,20 @@ impl<T: Transport, H: Host> Lock<T, H> {
 
     /// Returns the only member. Rejects a lock of several members: these are force-released and
     /// inspected one by one.
-    fn single(&self) -> Result<&Share, InvalidOption> {
+    fn single(&self) -> Result<&MemberSpec, InvalidOption> {
         self.spec.only().ok_or_else(|| InvalidOption::new("lock", "a single one"))
     }
 
     /// Acquires the lock, with an error that names neither lock nor host.
     async fn acquire_on(
         &self,
-        terms: Terms,
+        policy: AcquirePolicy,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
         let owner = self.owner.as_ref().map(|owner| owner.of(&self.shared));
         let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
             let lock = Arc::clone(&self.spec);
-            engine.acquire(scope, lock, (terms, owner), is_cancelled, cx)
+            engine.acquire(scope, lock, (policy, owner), is_cancelled, cx)
         };
         let hold = match self.shared.perform_cancellable(cancel, begin).await {
             Some(Outcome::Acquired(acquired)) => Some(acquired?),

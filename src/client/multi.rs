@@ -98,30 +98,32 @@ impl<T: Transport, H: Host> Client<T, H> {
         self.combine(locks, |engine, specs| engine.red_lock(specs, settings.rejoin_delay))
     }
 
-    /// Combines locks in the engine of all of their gateways.
+    /// Creates a lock of several in an engine that has the gateways of all of them.
     fn combine(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
-        combine: impl FnOnce(&Engine, Vec<LockSpec>) -> Result<LockSpec, InvalidOption>,
+        create_spec: impl FnOnce(&Engine, Vec<LockSpec>) -> Result<LockSpec, InvalidOption>,
     ) -> Result<Lock<T, H>, InvalidOption> {
-        let mut bases: Vec<Arc<Shared<T, H>>> = Vec::new();
+        // The clients of the locks, with one gateway each. A client's index becomes the id of its
+        // gateway in the joint engine.
+        let mut clients: Vec<Arc<Shared<T, H>>> = Vec::new();
         let (mut specs, mut redacts) = (Vec::new(), false);
         for lock in locks {
             redacts |= lock.redacts;
             let spec = LockSpec::clone(&lock.spec);
-            specs.push(spec.moved(|endpoint| {
-                let base = lock.shared.base(endpoint);
-                let place = bases.iter().position(|other| Arc::ptr_eq(other, &base));
-                let place = place.unwrap_or_else(|| {
-                    bases.push(base);
-                    bases.len() - 1
+            specs.push(spec.map_endpoints(|endpoint| {
+                let client = lock.shared.member(endpoint);
+                let known = clients.iter().position(|other| Arc::ptr_eq(other, &client));
+                let index = known.unwrap_or_else(|| {
+                    clients.push(client);
+                    clients.len() - 1
                 });
-                EndpointId(u32::try_from(place).unwrap_or(u32::MAX))
+                EndpointId(u32::try_from(index).unwrap_or(u32::MAX))
             }));
         }
-        let shared = Shared::joined(&bases);
+        let shared = Shared::join(&clients);
         let shared = shared.ok_or_else(|| InvalidOption::new("locks", "at least one lock"))?;
-        let spec = shared.read(|engine| combine(engine, specs))?;
+        let spec = shared.read(|engine| create_spec(engine, specs))?;
         Ok(Lock { shared, spec: Arc::new(spec), owner: self.owner.clone(), redacts })
     }
 }

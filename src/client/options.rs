@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::error::InvalidOption;
-use edgelatch_proto::engine::{HoldTime, Terms};
+use edgelatch_proto::engine::{AcquirePolicy, HoldTime};
 use edgelatch_proto::timing::{LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
 
 /// Options of an acquisition: its lease, wait, request budget and replicas.
@@ -96,7 +96,7 @@ impl AcquireOptions {
         self
     }
 
-    pub(super) fn check(self) -> Result<Terms, InvalidOption> {
+    pub(super) fn check(self) -> Result<AcquirePolicy, InvalidOption> {
         let patience = match self.wait {
             _ if self.until_cancelled => WaitPolicy::UntilCancelled,
             None => WaitPolicy::UpTo(WaitTime::DEFAULT),
@@ -104,12 +104,12 @@ impl AcquireOptions {
         };
         let lease = self.hold()?;
         let budget = self.requests_max.map(RequestBudget::new).transpose()?;
-        Ok(Terms::new(lease, patience, budget).replicated(self.has_replicas()?))
+        Ok(AcquirePolicy::new(lease, patience, budget).with_replicas(self.has_replicas()?))
     }
 
-    pub(super) fn check_once(self) -> Result<Terms, InvalidOption> {
+    pub(super) fn check_once(self) -> Result<AcquirePolicy, InvalidOption> {
         let replicas = self.has_replicas()?;
-        Ok(Terms::new(self.hold()?, WaitPolicy::Once, None).replicated(replicas))
+        Ok(AcquirePolicy::new(self.hold()?, WaitPolicy::Once, None).with_replicas(replicas))
     }
 
     fn has_replicas(self) -> Result<Option<Replicas>, InvalidOption> {

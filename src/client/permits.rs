@@ -175,6 +175,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the ids of the permits, for a lease of a permit-expirable semaphore; for any other
     /// lease an empty list.
     pub fn permit_ids(&self) -> Vec<PermitId> {
-        self.part(|_, target, grant| target.permit_ids(grant.owner)).unwrap_or_default()
+        self.first_counting_part(|_, target, grant| target.permit_ids(grant.owner))
+            .unwrap_or_default()
     }
 }

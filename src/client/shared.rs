@@ -32,10 +32,10 @@ pub(super) struct Shared<T: Transport, H: Host> {
     /// Whether one driver is for all operations. Otherwise, as in a Worker, there is one for those
     /// that begin in one turn of the event loop: they belong to the same request.
     has_one_driver: bool,
-    /// For an engine of several gateways: the client of each.
-    bases: Vec<Arc<Self>>,
-    /// The clients of several gateways that have this client's gateway as their first.
-    joint: Mutex<Vec<Weak<Self>>>,
+    /// If this client has several gateways: the client of each one.
+    members: Vec<Arc<Self>>,
+    /// The clients of several gateways whose first member is this client.
+    joined: Mutex<Vec<Weak<Self>>>,
 }
 
 /// A gateway, and the transport to it.
@@ -84,7 +84,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         endpoints: Vec<Endpoint<T>>,
         host: Arc<H>,
         spawn: Option<Spawn<T, H>>,
-        bases: Vec<Arc<Self>>,
+        members: Vec<Arc<Self>>,
     ) -> Arc<Self> {
         let has_one_driver = endpoints.iter().all(|it| it.transport.streams().shared);
         let mut engine = Engine::new();
@@ -92,36 +92,36 @@ impl<T: Transport, H: Host> Shared<T, H> {
             engine.add_endpoint(gateway.clone(), transport.streams().max);
         }
         let state = State { engine, wakers: Vec::new(), is_driven: false, open_scope: None };
-        let (state, joint) = (Mutex::new(state), Mutex::default());
-        Arc::new(Self { state, endpoints, host, spawn, has_one_driver, bases, joint })
+        let (state, joined) = (Mutex::new(state), Mutex::default());
+        Arc::new(Self { state, endpoints, host, spawn, has_one_driver, members, joined })
     }
 
-    /// The client that uses only this gateway; this client if it has only one.
-    pub(super) fn base(self: &Arc<Self>, EndpointId(index): EndpointId) -> Arc<Self> {
-        Arc::clone(self.bases.get(index as usize).unwrap_or(self))
+    /// The client that uses only this gateway of the client; the client itself if it has only one.
+    pub(super) fn member(self: &Arc<Self>, EndpointId(index): EndpointId) -> Arc<Self> {
+        Arc::clone(self.members.get(index as usize).unwrap_or(self))
     }
 
-    /// The client of all gateways of these clients, which have one each, in their order; `None`
-    /// without clients. While it is in use, it is not created again, so that what it has learned of
-    /// the gateways is kept.
-    pub(super) fn joined(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
+    /// Returns a client whose gateways are those of these clients, which have one each, in their
+    /// order; `None` without clients. Returns an earlier one that is still in use, which has learned
+    /// of the gateways already.
+    pub(super) fn join(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {
             return Some(Arc::clone(first));
         }
-        let mut joint = first.joint.lock().unwrap_or_else(PoisonError::into_inner);
-        joint.retain(|client| client.strong_count() > 0);
-        let is_same = |joint: &Arc<Self>| {
-            joint.bases.len() == clients.len()
-                && joint.bases.iter().zip(clients).all(|(base, client)| Arc::ptr_eq(base, client))
+        let mut joined = first.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        joined.retain(|client| client.strong_count() > 0);
+        let is_same = |other: &Arc<Self>| {
+            other.members.len() == clients.len()
+                && other.members.iter().zip(clients).all(|(one, client)| Arc::ptr_eq(one, client))
         };
-        if let Some(same) = joint.iter().filter_map(Weak::upgrade).find(is_same) {
+        if let Some(same) = joined.iter().filter_map(Weak::upgrade).find(is_same) {
             return Some(same);
         }
         let endpoints = clients.iter().flat_map(|client| client.endpoints.iter().cloned());
         let host = Arc::clone(&first.host);
         let client = Self::with_endpoints(endpoints.collect(), host, first.spawn, clients.to_vec());
-        joint.push(Arc::downgrade(&client));
+        joined.push(Arc::downgrade(&client));
         Some(client)
     }
 

@@ -14,7 +14,7 @@ use super::outcomes::{
 use super::records::Value;
 use crate::error::RequestError;
 use edgelatch_proto::engine::{
-    Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle, ScopeId, Terms,
+    AcquirePolicy, Context, EndpointId, Engine, HoldId, LockSpec, OpId, OwnerHandle, ScopeId,
 };
 use edgelatch_proto::machine::LeaseState;
 use edgelatch_proto::name::{PermitId, RequestId};
@@ -97,18 +97,18 @@ impl Start<'_, '_> {
 
     fn acquisition(&mut self, of: &Object, given: &Given) -> Begun {
         let once = given.method == method::TRY_ACQUIRE;
-        let terms = given.numbers().terms(once)?;
+        let policy = given.numbers().acquire_policy(once)?;
         let permits = given.numbers().get(wait::PERMITS).unwrap_or(1);
         let too_few = "too few permits were available";
         let (client, target) = match of {
             Object::Latch(client, calls) => {
                 let (scope, to) = (self.scope, client.to());
-                let op = self.engine.await_latch(scope, to, calls.clone(), terms, false, self.cx);
+                let op = self.engine.await_latch(scope, to, calls.clone(), policy, false, self.cx);
                 return Ok((op, Read::Acquisition { once, busy: "the latch was closed" }));
             }
             Object::Lock(lock) => {
-                let (spec, terms) = (Arc::clone(&lock.spec), (terms, lock.owner()));
-                return Ok(self.acquire(spec, terms, once, "another client held the lock"));
+                let (spec, policy) = (Arc::clone(&lock.spec), (policy, lock.owner()));
+                return Ok(self.acquire(spec, policy, once, "another client held the lock"));
             }
             Object::Semaphore(client, calls) => {
                 let count = PermitCount::new(u32::try_from(permits).unwrap_or_default())?;
@@ -126,17 +126,17 @@ impl Start<'_, '_> {
         };
         // Permits are never re-entrant, so they have no owner.
         let spec = Arc::new(self.engine.jittered(client.to(), target));
-        Ok(self.acquire(spec, (terms, None), once, too_few))
+        Ok(self.acquire(spec, (policy, None), once, too_few))
     }
 
     fn acquire(
         &mut self,
         spec: Arc<LockSpec>,
-        terms: (Terms, Option<OwnerHandle>),
+        policy: (AcquirePolicy, Option<OwnerHandle>),
         once: bool,
         busy: &'static str,
     ) -> (OpId, Read) {
-        let op = self.engine.acquire(self.scope, spec, terms, false, self.cx);
+        let op = self.engine.acquire(self.scope, spec, policy, false, self.cx);
         (op, Read::Acquisition { once, busy })
     }
 
@@ -240,7 +240,7 @@ impl Start<'_, '_> {
         let hold = hold.ok_or_else(stray)?;
         let name = given.texts.get(1).map(String::as_str);
         self.engine.check_lasts(hold, self.cx).map_err(error::lost)?;
-        let (_, _, grant) = self.engine.hold_part(hold).ok_or_else(stray)?;
+        let (_, _, grant) = self.engine.first_counting_part(hold).ok_or_else(stray)?;
         let (owner, number) = (grant.owner, given.numbers().get(1).unwrap_or(1).unsigned_abs());
         let token = match name {
             Some(name) => self.engine.token_of(hold, name),

@@ -105,7 +105,8 @@ impl Engine {
         let Ok(place) = self.calls.binary_search_by(|(other, _)| other.cmp(&op)) else { return };
         let (_, Call { id, scope, read }) = self.calls.remove(place);
         if let Outcome::Acquired(Ok(hold)) = outcome {
-            let name = self.engine.hold_part(hold).map(|(_, target, _)| target.name().as_str());
+            let name =
+                self.engine.first_counting_part(hold).map(|(_, target, _)| target.name().as_str());
             let fields = [id.into(), hold.number().into(), Value::or_nothing(name)];
             self.records.add(record::LEASE, fields);
             self.engine.keep(scope, hold, cx);

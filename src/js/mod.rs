@@ -254,7 +254,9 @@ impl Engine {
         };
         let protects = match &name {
             Some(name) => self.engine.token_of(hold, name).map(|_| name.as_str()),
-            None => self.engine.hold_part(hold).map(|(_, target, _)| target.name().as_str()),
+            None => {
+                self.engine.first_counting_part(hold).map(|(_, target, _)| target.name().as_str())
+            }
         };
         let protects = protects.ok_or_else(|| {
             thrown(InvalidOption::new("name", "the name of a lock that the lease holds"))
@@ -325,7 +327,7 @@ impl Engine {
     /// The ids of a lease's permits, separated by commas.
     #[wasm_bindgen(js_name = permitIds)]
     pub fn permit_ids(&self, hold: f64) -> String {
-        let part = hold_id(hold).and_then(|hold| self.engine.hold_part(hold));
+        let part = hold_id(hold).and_then(|hold| self.engine.first_counting_part(hold));
         let ids = part.map(|(_, target, grant)| target.permit_ids(grant.owner));
         let ids = ids.unwrap_or_default();
         ids.into_iter().map(PermitId::to_text).collect::<Vec<_>>().join(",")

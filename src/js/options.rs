@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::numbers::{client, fair, read_write, spin, wait};
 use crate::error::InvalidOption;
-use edgelatch_proto::engine::{HoldTime, Terms};
+use edgelatch_proto::engine::{AcquirePolicy, HoldTime};
 use edgelatch_proto::machine::SpinBackoff;
 use edgelatch_proto::protocol::calls::FairSettings;
 use edgelatch_proto::protocol::gateway::{Gateway, KeyLocking};
@@ -75,7 +75,7 @@ impl Numbers<'_> {
     }
 
     /// Reads the options of an acquisition or a wait; with `once` it does not wait.
-    pub(super) fn terms(&self, once: bool) -> Result<Terms, InvalidOption> {
+    pub(super) fn acquire_policy(&self, once: bool) -> Result<AcquirePolicy, InvalidOption> {
         let patience = match self.get(wait::WAIT) {
             _ if once => WaitPolicy::Once,
             Some(0) => WaitPolicy::UntilCancelled,
@@ -89,7 +89,7 @@ impl Numbers<'_> {
         let budget = budget.transpose()?;
         let count = self.get(wait::REPLICAS).and_then(|count| u8::try_from(count).ok());
         let replicas = count.map(Replicas::new).transpose()?;
-        Ok(Terms::new(self.hold()?, patience, budget).replicated(replicas))
+        Ok(AcquirePolicy::new(self.hold()?, patience, budget).with_replicas(replicas))
     }
 
     pub(super) fn skew(&self) -> Result<PeerSkew, InvalidOption> {

@@ -27,7 +27,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
     let newest = grant(LeaseTime::DEFAULT).token;
     let acquiring = || -> Conversation<Acquire> {
         let mut spec = acquire_spec(up_to(30_000));
-        spec.targets.newest = Some(newest);
+        spec.targets.newest_token = Some(newest);
         acquire_with(spec).expect_call(ACQUIRE)
     };
     let older = newest.as_u64() - 1;
@@ -45,7 +45,7 @@ fn a_grant_with_an_older_token_than_was_granted_before_is_given_back() {
 #[test]
 fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_others() {
     let mut spec = multi_lock_spec(vec![plain_part(0), plain_part(1)], up_to(30_000));
-    spec.targets.newest = vec![None, Some(token(11))];
+    spec.targets.newest_tokens = vec![None, Some(token(11))];
     let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE), (1, ACQUIRE)]);
     let it = it.reply_from(0, granted(5)).reply_from(1, granted(10));
@@ -59,12 +59,12 @@ fn a_part_with_an_older_token_than_was_granted_before_is_given_back_with_all_oth
 fn the_token_that_was_granted_before_may_be_granted_again() {
     let newest = Some(token(10));
     let mut spec = acquire_spec(up_to(30_000));
-    spec.targets.newest = newest;
+    spec.targets.newest_token = newest;
     let it = acquire_with(spec);
     let it = it.expect_call(ACQUIRE).reply(granted(10));
     assert_eq!(it.expect_done().unwrap().token.as_u64(), 10);
     let mut spec = multi_lock_spec(vec![plain_part(0)], up_to(30_000));
-    spec.targets.newest = vec![newest];
+    spec.targets.newest_tokens = vec![newest];
     let it = multi_lock_with(spec);
     let it = it.expect_calls(&[(0, ACQUIRE)]).reply_from(0, granted(10));
     assert_eq!(it.expect_outcome().unwrap().token.as_u64(), 10);

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use super::acquisition::{Acquisition, CANCELLED};
 use super::operation::{Outcome, Task};
 use super::runner::Runner;
-use super::{Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId, Terms};
+use super::{AcquirePolicy, Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId};
 use crate::error::{AcquireError, RequestError};
 use crate::machine::{AwaitLatch, ExecuteOnce, Query};
 use crate::name::RequestId;
@@ -22,11 +22,11 @@ impl Engine {
         &mut self,
         scope: ScopeId,
         lock: Arc<LockSpec>,
-        (terms, owner): (Terms, Option<OwnerHandle>),
+        (policy, owner): (AcquirePolicy, Option<OwnerHandle>),
         is_cancelled: bool,
         cx: &mut Context<'_>,
     ) -> OpId {
-        let task = Task::Acquire(Acquisition::new(lock, terms, owner, cx.now));
+        let task = Task::Acquire(Acquisition::new(lock, policy, owner, cx.now));
         let op = self.insert(scope, task, cx);
         if is_cancelled {
             self.finish(op, Outcome::Acquired(Err(CANCELLED)));
@@ -44,7 +44,7 @@ impl Engine {
         scope: ScopeId,
         to: EndpointId,
         calls: CountDownLatchCalls,
-        terms: Terms,
+        policy: AcquirePolicy,
         is_cancelled: bool,
         cx: &mut Context<'_>,
     ) -> OpId {
@@ -53,7 +53,7 @@ impl Engine {
             self.finish(op, Outcome::Opened(Err(CANCELLED)));
             return op;
         }
-        let Terms { wait, budget, .. } = terms;
+        let AcquirePolicy { wait, budget, .. } = policy;
         let runner = self.endpoint(to).zip(cx.draw()).map(|(endpoint, entropy)| {
             let attempt = endpoint.gateway.attempt();
             let machine = AwaitLatch::new(calls, wait, budget, attempt, entropy, cx.now);

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::failures::taken_together;
-use super::plan::Term;
+use super::policy::LeasePolicy;
 use super::schedule::RenewalSchedule;
 use super::{EndpointId, HoldId, OpId};
 use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
@@ -24,19 +24,20 @@ pub enum LeaseEnd {
     Lost(LossReason),
 }
 
-/// The state of a hold at one moment.
+/// The state of a hold at one moment: whether its lease lasts, and whether its release has begun.
+/// Two situations differ after each renewal, so that a caller can wait for the next change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
     /// The state of its lease, as last known.
     pub state: LeaseState,
     /// Whether its release has begun.
     pub released: bool,
-    /// Makes the situation differ after a renewal, even if the state is the same.
+    /// The end of the lease. Not public: it only makes the situation differ after a renewal.
     expires_at: Instant,
 }
 
 impl Situation {
-    /// Whether the hold is lost, or its release has begun. A stream of events ends with it.
+    /// Whether the hold is lost, or its release has begun: the last item of a stream of events.
     pub const fn is_over(&self) -> bool {
         self.released || matches!(self.state, LeaseState::Lost(_))
     }
@@ -55,7 +56,7 @@ pub(super) struct Hold {
     /// The number of leases that share the hold.
     leases: u32,
     /// For a hold of the write side: the read hold that its owner has acquired inside it.
-    reader: Option<(OwnerId, HoldId)>,
+    inner_reader: Option<(OwnerId, HoldId)>,
     /// The token that the release of this hold has brought for that read hold (R6).
     downgrade_token: Option<FencingToken>,
     /// The keys written through a guard under this hold.
@@ -114,11 +115,11 @@ enum ReleaseState {
     Over(Released),
 }
 
-/// Whether a release may begin.
-pub(super) enum ReleaseTurn {
+/// What becomes of a release that is to begin.
+pub(super) enum ReleaseStart {
     /// It begins now.
     Begins,
-    /// Another release is under way.
+    /// It waits: another release is under way.
     Waits,
     /// There is nothing to release, or another release has succeeded.
     Over(Released),
@@ -127,7 +128,11 @@ pub(super) enum ReleaseTurn {
 impl Hold {
     /// Creates the hold of these parts. Fails if fewer than `quorum` of them count, which no
     /// machine returns.
-    pub(super) fn new(parts: Vec<Part>, quorum: usize, term: Term) -> Result<Self, AcquireError> {
+    pub(super) fn new(
+        parts: Vec<Part>,
+        quorum: usize,
+        policy: LeasePolicy,
+    ) -> Result<Self, AcquireError> {
         let counting = parts.iter().filter(|part| part.counts);
         let Some(lease) = combined(counting.map(|part| part.grant.lease), quorum) else {
             return Err(AcquireError::Unreachable(FailureKind::NO_ANSWER));
@@ -137,9 +142,9 @@ impl Hold {
             quorum,
             lease,
             state: LeaseState::Held,
-            schedule: RenewalSchedule::new(term, lease.sent_at()),
+            schedule: RenewalSchedule::new(policy, lease.sent_at()),
             leases: 1,
-            reader: None,
+            inner_reader: None,
             downgrade_token: None,
             guarded: Vec::new(),
             release: ReleaseState::NotYet,
@@ -149,22 +154,22 @@ impl Hold {
     }
 
     /// The parts that count.
-    pub(super) fn counting(&self) -> impl Iterator<Item = &Part> {
+    pub(super) fn counting_parts(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(|part| part.counts)
     }
 
-    fn counting_mut(&mut self) -> impl Iterator<Item = &mut Part> {
+    fn counting_parts_mut(&mut self) -> impl Iterator<Item = &mut Part> {
         self.parts.iter_mut().filter(|part| part.counts)
     }
 
     /// The fencing token of the hold: that of its first counting part.
     pub(super) fn token(&self) -> Option<FencingToken> {
-        self.counting().next().map(|part| part.token)
+        self.counting_parts().next().map(|part| part.token)
     }
 
     /// The fencing token of one of the hold's names.
     pub(super) fn token_of(&self, name: &str) -> Option<FencingToken> {
-        self.counting().find(|part| part.target.has_name(name)).map(|part| part.token)
+        self.counting_parts().find(|part| part.target.has_name(name)).map(|part| part.token)
     }
 
     /// The longest lease that each part may have.
@@ -241,7 +246,7 @@ impl Hold {
 
     /// When the first of its parts is due for renewal; `None` if it is not renewed.
     pub(super) fn renewal_due(&self) -> Option<Instant> {
-        let parts = self.counting().filter(|_| self.schedule.renews && self.leases > 0);
+        let parts = self.counting_parts().filter(|_| self.schedule.renews && self.leases > 0);
         let due = |part: &Part| part.lease.renewed_for(self.schedule.lease).renew_together_at();
         parts.map(due).reduce(Instant::sooner)
     }
@@ -253,8 +258,8 @@ impl Hold {
     }
 
     /// The owner of the read hold inside this write hold: the release names it to Redis.
-    pub(super) fn reader(&self) -> Option<OwnerId> {
-        self.reader.map(|(owner, _)| owner)
+    pub(super) fn inner_reader(&self) -> Option<OwnerId> {
+        self.inner_reader.map(|(owner, _)| owner)
     }
 
     /// Records the read hold that the owner of this write hold has acquired inside it. If this hold
@@ -266,7 +271,7 @@ impl Hold {
         reader: OwnerId,
         id: HoldId,
     ) -> Option<FencingToken> {
-        self.reader = Some((reader, id));
+        self.inner_reader = Some((reader, id));
         self.downgrade_token
     }
 
@@ -274,7 +279,7 @@ impl Hold {
     /// the read hold inside, whose tokens rise to it.
     pub(super) fn propagate_token(&mut self, token: Option<FencingToken>) -> Option<HoldId> {
         self.downgrade_token = token;
-        self.reader.map(|(_, reader)| reader)
+        self.inner_reader.map(|(_, reader)| reader)
     }
 
     /// Raises the tokens to a newer one than that of the grant. Renewals go on sending the token
@@ -293,7 +298,7 @@ impl Hold {
         outcomes: Vec<Result<Renewed, RequestError>>,
     ) -> Result<(), RequestError> {
         let (mut errors, mut count) = (Vec::new(), 0);
-        for (part, outcome) in self.counting_mut().zip(outcomes) {
+        for (part, outcome) in self.counting_parts_mut().zip(outcomes) {
             count += 1;
             match outcome {
                 Ok(renewed) => {
@@ -316,7 +321,7 @@ impl Hold {
 
     /// Recomputes the lease of the hold from those of its counting parts.
     fn combine_leases(&mut self) {
-        if let Some(lease) = combined(self.counting().map(|part| part.lease), self.quorum) {
+        if let Some(lease) = combined(self.counting_parts().map(|part| part.lease), self.quorum) {
             self.lease = lease;
         }
     }
@@ -326,7 +331,7 @@ impl Hold {
     pub(super) fn sync(&mut self, renewing: &mut QuorumLease) -> bool {
         let before = (self.lease, self.state);
         let (is_over, leases) = (self.is_over(), self.leases);
-        for (part, renewal) in self.counting_mut().zip(renewing.parts_mut()) {
+        for (part, renewal) in self.counting_parts_mut().zip(renewing.parts_mut()) {
             part.outstanding = part.outstanding.and(renewal.outstanding());
             renewal.adopt(part.lease);
             if leases == 0 {
@@ -349,16 +354,16 @@ impl Hold {
 
     /// Whether a release may begin now; if so, records that it has. At most one release is under
     /// way, however many callers release the hold. If it succeeds, all of them get its result.
-    pub(super) const fn begin_release(&mut self) -> ReleaseTurn {
+    pub(super) const fn begin_release(&mut self) -> ReleaseStart {
         match self.release {
-            ReleaseState::UnderWay => ReleaseTurn::Waits,
+            ReleaseState::UnderWay => ReleaseStart::Waits,
             // Other leases share the hold.
-            ReleaseState::NotYet if self.leases > 0 => ReleaseTurn::Over(Released::Released),
+            ReleaseState::NotYet if self.leases > 0 => ReleaseStart::Over(Released::Released),
             ReleaseState::NotYet => {
                 self.release = ReleaseState::UnderWay;
-                ReleaseTurn::Begins
+                ReleaseStart::Begins
             }
-            ReleaseState::Over(result) => ReleaseTurn::Over(result),
+            ReleaseState::Over(result) => ReleaseStart::Over(result),
         }
     }
 

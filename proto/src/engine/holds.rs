@@ -31,12 +31,15 @@ impl Engine {
     }
 
     /// The first part of a hold that counts: its gateway, its target and its grant.
-    pub fn hold_part(&self, id: HoldId) -> Option<(EndpointId, &Target, &Grant)> {
-        self.hold(id)?.counting().next().map(|part| (part.endpoint, &part.target, &part.grant))
+    pub fn first_counting_part(&self, id: HoldId) -> Option<(EndpointId, &Target, &Grant)> {
+        self.hold(id)?
+            .counting_parts()
+            .next()
+            .map(|part| (part.endpoint, &part.target, &part.grant))
     }
 
     /// The parts of a hold: the gateway and the target of each.
-    pub fn hold_parts(&self, id: HoldId) -> impl Iterator<Item = (EndpointId, &Target)> {
+    pub fn all_parts(&self, id: HoldId) -> impl Iterator<Item = (EndpointId, &Target)> {
         let parts = self.hold(id).into_iter().flat_map(|hold| &hold.parts);
         parts.map(|part| (part.endpoint, &part.target))
     }
@@ -146,9 +149,9 @@ impl Engine {
             match &operation.task {
                 Task::Release(_) if operation.runner.is_none() => self.begin_release(op, id, cx),
                 Task::Keep { schedule, .. } if is_over || *schedule != now => {
-                    self.tell(op, Input::Cancelled, cx);
+                    self.on_input(op, Input::Cancelled, cx);
                 }
-                Task::Keep { .. } => self.tell(op, Input::Timeout, cx),
+                Task::Keep { .. } => self.on_input(op, Input::Timeout, cx),
                 Task::Watch(_) => self.watch(op, id, cx),
                 _ => {}
             }

@@ -57,7 +57,7 @@ impl Engine {
         let Some(hold) = self.holds.get_mut(id.0) else { return };
         let (schedule, quorum) = (hold.schedule, hold.quorum);
         let (mut renewals, mut endpoints) = (Vec::new(), Vec::new());
-        for part in hold.counting() {
+        for part in hold.counting_parts() {
             // Without entropy a renewal has no request id; the lease is then only watched.
             let entropy = if schedule.renews { cx.draw() } else { None };
             let renews = entropy.is_some();
@@ -67,7 +67,7 @@ impl Engine {
             let lease = part.grant.lease.renewed_for(schedule.lease);
             let (target, grant) = (part.target.clone(), Grant { lease, ..part.grant.clone() });
             let renewal = Renewal::new(target, grant, renews, attempt, entropy, clock);
-            renewals.push(renewal.until(schedule.until));
+            renewals.push(renewal.until(schedule.ends_at));
             endpoints.push(part.endpoint);
         }
         let mut keeping = QuorumLease::new(renewals, quorum);

@@ -29,7 +29,7 @@ mod objects;
 mod operation;
 mod owner;
 mod parts;
-mod plan;
+mod policy;
 mod release;
 mod renewal;
 mod requests;
@@ -46,8 +46,8 @@ pub use hold::{LeaseEnd, Situation};
 pub use ids::{EndpointId, HoldId, OpId, OwnerHandle, ScopeId, StreamId, TransmitId};
 pub use operation::Outcome;
 pub use owner::Side;
-pub use plan::{HoldTime, Share, Terms};
-pub use spec::LockSpec;
+pub use policy::{AcquirePolicy, HoldTime};
+pub use spec::{LockSpec, MemberSpec};
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -179,10 +179,10 @@ pub struct Engine {
     notified: Vec<Key>,
     /// The holds that have changed.
     changed: Vec<HoldId>,
-    /// The owners with an acquisition that has ended.
-    settled: Vec<OwnerHandle>,
+    /// The owners one of whose acquisitions has ended, so that the waiting ones may begin.
+    freed_owners: Vec<OwnerHandle>,
     /// The gateways at which a subscription has ended, so that another one may begin.
-    freed: Vec<EndpointId>,
+    freed_endpoints: Vec<EndpointId>,
     scopes: u32,
 }
 
@@ -331,14 +331,14 @@ impl Engine {
     fn settle(&mut self, cx: &mut Context<'_>) {
         loop {
             if let Some((op, input)) = self.inputs.pop_front() {
-                self.tell(op, input, cx);
+                self.on_input(op, input, cx);
             } else if let Some(subscription) = self.notified.pop() {
                 self.notify(subscription, cx);
             } else if let Some(hold) = self.changed.pop() {
                 self.hold_changed(hold, cx);
-            } else if let Some(owner) = self.settled.pop() {
-                self.owner_settled(owner, cx);
-            } else if let Some(endpoint) = self.freed.pop() {
+            } else if let Some(owner) = self.freed_owners.pop() {
+                self.retry_waiting_acquisitions(owner, cx);
+            } else if let Some(endpoint) = self.freed_endpoints.pop() {
                 self.subscribe_next(endpoint, cx);
             } else {
                 return;

@@ -1,7 +1,6 @@
 //! The specifications of locks of one name, by their kinds.
 
-use super::plan::Share;
-use super::{EndpointId, Engine, LockSpec, Side};
+use super::{EndpointId, Engine, LockSpec, MemberSpec, Side};
 use crate::error::InvalidOption;
 use crate::machine::{Pacing, SpinBackoff};
 use crate::name::LockName;
@@ -15,7 +14,7 @@ impl Engine {
     /// A lock that an owner can acquire again if it `reenters`.
     pub fn lock(&self, to: EndpointId, name: LockName, reenters: bool) -> LockSpec {
         let target = Target::Lock(LockCalls::new(name, self.announces(to)));
-        self.one_lock(share(to, target, Pacing::Jittered), None, Side::Whole, reenters)
+        self.one_lock(member(to, target, Pacing::Jittered), None, Side::Whole, reenters)
     }
 
     /// A lock whose waiters only poll, at the intervals of `backoff`.
@@ -29,8 +28,8 @@ impl Engine {
         backoff: SpinBackoff,
     ) -> Result<LockSpec, InvalidOption> {
         let target = Target::Lock(LockCalls::new(name, self.announces(to)));
-        let share = share(to, target, Pacing::Spin(backoff.check()?));
-        Ok(self.one_lock(share, None, Side::Whole, true))
+        let spin = member(to, target, Pacing::Spin(backoff.check()?));
+        Ok(self.one_lock(spin, None, Side::Whole, true))
     }
 
     /// A lock whose last fencing token Redis keeps for ever.
@@ -49,7 +48,7 @@ impl Engine {
         reenters: bool,
     ) -> LockSpec {
         let target = Target::Fair(FairCalls::new(name, settings, self.announces(to)));
-        self.one_lock(share(to, target, Pacing::Queue), None, Side::Whole, reenters)
+        self.one_lock(member(to, target, Pacing::Queue), None, Side::Whole, reenters)
     }
 
     /// The read side of a lock. Each request to Redis has at most the lease `lease_max`.
@@ -60,7 +59,7 @@ impl Engine {
         lease_max: Option<LeaseTime>,
     ) -> LockSpec {
         let target = Target::Read(ReadCalls::new(name, self.announces(to)));
-        self.one_lock(share(to, target, Pacing::Jittered), lease_max, Side::Read, true)
+        self.one_lock(member(to, target, Pacing::Jittered), lease_max, Side::Read, true)
     }
 
     /// The write side of a lock. With `want`, a refused writer blocks new readers for that time.
@@ -70,7 +69,7 @@ impl Engine {
             calls = calls.prefers_writers(want);
         }
         let target = Target::Write(calls);
-        self.one_lock(share(to, target, Pacing::Jittered), None, Side::Write, true)
+        self.one_lock(member(to, target, Pacing::Jittered), None, Side::Write, true)
     }
 
     /// A lock on a set of values of a group.
@@ -86,13 +85,13 @@ impl Engine {
     ) -> Result<LockSpec, InvalidOption> {
         let calls = GroupCalls::new(group, values, skew, self.announces(to))?;
         let side = Side::Values(calls.fields().to_vec());
-        let share = share(to, Target::Group(calls), Pacing::Jittered);
-        Ok(self.one_lock(share, None, side, true))
+        let group = member(to, Target::Group(calls), Pacing::Jittered);
+        Ok(self.one_lock(group, None, side, true))
     }
 
     /// A lock, or a number of permits, whose waiters retry at jittered intervals.
     pub fn jittered(&self, to: EndpointId, target: Target) -> LockSpec {
-        self.one_lock(share(to, target, Pacing::Jittered), None, Side::Whole, true)
+        self.one_lock(member(to, target, Pacing::Jittered), None, Side::Whole, true)
     }
 
     /// How the scripts for this gateway announce releases.
@@ -101,6 +100,6 @@ impl Engine {
     }
 }
 
-const fn share(endpoint: EndpointId, target: Target, pacing: Pacing) -> Share {
-    Share { endpoint, target, pacing }
+const fn member(endpoint: EndpointId, target: Target, pacing: Pacing) -> MemberSpec {
+    MemberSpec { endpoint, target, pacing }
 }

@@ -1,4 +1,4 @@
-//! Operations: each runs a machine, or waits for its turn.
+//! Operations: each runs a machine, or waits for another operation of its owner or hold.
 
 use alloc::vec::Vec;
 
@@ -42,13 +42,17 @@ pub enum Outcome {
 pub(super) struct Operation {
     pub(super) scope: ScopeId,
     pub(super) task: Task,
-    /// `None` while the operation waits for its turn, and while it is being stepped.
+    /// The machine; `None` while the operation waits for another one, and while its machine is
+    /// polled.
     pub(super) runner: Option<Runner>,
-    /// The gateways, by the endpoints of the machine.
+    /// The gateways, by the endpoint indices of the machine.
     pub(super) endpoints: Vec<EndpointId>,
+    /// The calls under way: the machine's endpoint and id of each, and its entry among the
+    /// engine's calls.
     calls: Vec<(usize, CallId, Key)>,
     pub(super) listener: Option<Listener>,
-    wanted: Option<(EndpointId, Topic)>,
+    /// The topic that the machine has requested a subscription to.
+    wanted_topic: Option<(EndpointId, Topic)>,
     /// Whether a request of it was sent.
     pub(super) has_sent: bool,
     /// When the last call was sent.
@@ -81,7 +85,7 @@ impl Operation {
             endpoints: Vec::new(),
             calls: Vec::new(),
             listener: None,
-            wanted: None,
+            wanted_topic: None,
             has_sent: false,
             sent_at: now,
             deadline: None,
@@ -167,7 +171,7 @@ impl Engine {
     }
 
     /// Passes an input to the machine of an operation.
-    pub(super) fn tell(&mut self, op: OpId, input: Input, cx: &mut Context<'_>) {
+    pub(super) fn on_input(&mut self, op: OpId, input: Input, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get_mut(op.0).filter(|op| !op.is_over()) else { return };
         match operation.runner.take() {
             // Nothing has left the client, so there is nothing to undo.
@@ -183,7 +187,7 @@ impl Engine {
                 self.sync(op, &mut runner);
                 self.advance(op, runner, cx);
             }
-            None => self.tell_waiting(op, &input, cx),
+            None => self.on_input_without_machine(op, &input, cx),
         }
     }
 
@@ -196,7 +200,7 @@ impl Engine {
                     self.unsubscribe(op);
                     if let Some(operation) = self.ops.get_mut(op.0) {
                         let to = operation.endpoints.get(to).copied();
-                        operation.wanted = to.map(|to| (to, topic));
+                        operation.wanted_topic = to.map(|to| (to, topic));
                     }
                 }
                 Output::Timeout { until, why } => {
@@ -218,7 +222,7 @@ impl Engine {
     fn call(
         &mut self,
         op: OpId,
-        (id, Endpoint(place)): (CallId, Endpoint),
+        (id, Endpoint(index)): (CallId, Endpoint),
         script: ScriptCall,
         now: Instant,
     ) {
@@ -226,9 +230,9 @@ impl Engine {
         operation.sent_at = now;
         let (scope, listener) = (operation.scope, operation.listener);
         let (replaced, kept): (Vec<_>, _) =
-            operation.calls.iter().copied().partition(|(other, ..)| *other == place);
+            operation.calls.iter().copied().partition(|(other, ..)| *other == index);
         operation.calls = kept;
-        let to = operation.endpoints.get(place).copied();
+        let to = operation.endpoints.get(index).copied();
         replaced.into_iter().for_each(|(.., key)| self.drop_call(key));
         if let Some((waiters, waiter)) = self.waiters_of(listener) {
             waiters.on_sent(waiter);
@@ -237,7 +241,7 @@ impl Engine {
         if let Some(key) = self.begin_call((op, scope), (id, to), script, now)
             && let Some(operation) = self.ops.get_mut(op.0)
         {
-            operation.calls.push((place, id, key));
+            operation.calls.push((index, id, key));
         }
     }
 
@@ -262,10 +266,10 @@ impl Engine {
     fn subscribe_operation(&mut self, op: OpId, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         let (scope, sent_at) = (operation.scope, operation.sent_at);
-        let Some(wanted) = operation.wanted.take() else { return };
+        let Some(wanted) = operation.wanted_topic.take() else { return };
         let listener = self.subscribe((op, scope), &wanted, sent_at, cx);
         if let Some(operation) = self.ops.get_mut(op.0) {
-            (operation.listener, operation.wanted) = (listener, Some(wanted));
+            (operation.listener, operation.wanted_topic) = (listener, Some(wanted));
         }
     }
 
@@ -274,7 +278,7 @@ impl Engine {
     /// while it polls, and every waiter behind it would wait for its next poll.
     pub(super) fn subscribe_next(&mut self, endpoint: EndpointId, cx: &mut Context<'_>) {
         let polls = |operation: &Operation| {
-            let wants = operation.wanted.as_ref().is_some_and(|(to, _)| *to == endpoint);
+            let wants = operation.wanted_topic.as_ref().is_some_and(|(to, _)| *to == endpoint);
             let pauses = operation.deadline.is_some_and(|(_, why)| {
                 !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry)
             });
@@ -305,7 +309,7 @@ impl Engine {
 
     fn machine_ended(&mut self, op: OpId, outcome: MachineOutcome, cx: &mut Context<'_>) {
         match outcome {
-            MachineOutcome::Granted(granted) => self.granted(op, granted, cx),
+            MachineOutcome::Granted(granted) => self.on_acquire_done(op, granted, cx),
             MachineOutcome::Opened(opened) => {
                 self.finish_or_discard(op, Outcome::Opened(opened), cx)
             }
@@ -352,7 +356,7 @@ impl Engine {
         let Some(operation) = self.ops.remove(op.0) else { return };
         self.wake(operation.scope);
         match operation.task {
-            Task::Acquire(acquisition) => self.end_owner_turn(&acquisition, None),
+            Task::Acquire(acquisition) => self.unregister(&acquisition, None),
             Task::Release(hold) => {
                 if operation.runner.is_some()
                     && let Some(held) = self.holds.get_mut(hold.0)

@@ -19,7 +19,7 @@ pub(super) struct OwnerKey {
     pub(super) side: Side,
 }
 
-/// The part of a name that a lock takes.
+/// The part of a name that a lock locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The whole name.
@@ -61,55 +61,56 @@ enum Entry {
     Held(HoldId),
 }
 
-/// The first step of an owner's acquisition.
-pub(super) enum Entered {
+/// What an owner does with a new acquisition.
+pub(super) enum Registration {
     /// The owner already has a hold; its count was raised by one.
     Shared(HoldId),
-    /// This acquisition has the turn to acquire the lock. With it, the owner's hold of the write
-    /// side, if this acquisition is for the read side.
-    Free(Option<HoldId>),
-    /// Another acquisition of the same owner is in progress.
-    Busy,
+    /// The acquisition is registered and runs. With it, the owner's hold of the write side, if the
+    /// acquisition is for the read side.
+    Proceed(Option<HoldId>),
+    /// Another acquisition of the same lock by the owner is in progress.
+    InProgress,
     /// The acquisition cannot succeed while the owner's present hold lasts.
-    Never(AcquireError),
+    Rejected(AcquireError),
 }
 
 impl Owner {
-    pub(super) fn enter(
+    /// Registers an acquisition of `key`, unless the owner holds it or acquires it already.
+    pub(super) fn register(
         &mut self,
         key: &OwnerKey,
         reenters: bool,
         holds: &mut Table<Hold>,
         now: Instant,
-    ) -> Entered {
+    ) -> Registration {
         // Removes the entries of holds that have been dropped.
         self.by_key.retain(
             |(_, entry)| !matches!(entry, Entry::Held(hold) if holds.get(hold.0).is_none()),
         );
         match self.find(key) {
-            Some(Entry::Acquiring) => return Entered::Busy,
+            Some(Entry::Acquiring) => return Registration::InProgress,
             Some(Entry::Held(id)) => {
                 if let Some(hold) = holds.get_mut(id.0).filter(|hold| hold.is_usable()) {
                     if !reenters {
-                        return Entered::Never(AcquireError::HeldAlready);
+                        return Registration::Rejected(AcquireError::HeldAlready);
                     }
                     if hold.add_lease(now) {
-                        return Entered::Shared(id);
+                        return Registration::Shared(id);
                     }
                 }
             }
             None => {}
         }
-        let beside = key.other_side().and_then(|other| self.usable_hold(&other, holds));
-        if key.side == Side::Write && beside.is_some() {
-            return Entered::Never(AcquireError::SelfDeadlock);
+        let other_side = key.other_side().and_then(|other| self.usable_hold(&other, holds));
+        if key.side == Side::Write && other_side.is_some() {
+            return Registration::Rejected(AcquireError::SelfDeadlock);
         }
         self.put(key, Some(Entry::Acquiring));
-        Entered::Free(beside)
+        Registration::Proceed(other_side)
     }
 
-    /// Ends the turn of the acquisition of this key.
-    pub(super) fn end(&mut self, key: &OwnerKey, hold: Option<HoldId>) {
+    /// Ends the registered acquisition of this key, which has led to this hold or to none.
+    pub(super) fn unregister(&mut self, key: &OwnerKey, hold: Option<HoldId>) {
         self.put(key, hold.map(Entry::Held));
     }
 

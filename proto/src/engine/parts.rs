@@ -3,8 +3,7 @@
 
 use alloc::vec::Vec;
 
-use super::plan::Share;
-use super::{EndpointId, Engine};
+use super::{EndpointId, Engine, MemberSpec};
 use crate::machine::Pacing;
 use crate::protocol::calls::{LockCalls, Member, Target};
 use crate::protocol::slot::slot;
@@ -22,9 +21,13 @@ impl Engine {
     /// Combines members that one script can acquire into parts, with `by_slot` for each slot of a
     /// cluster. All clients order their parts in the same way, so that they do not deadlock: fair
     /// locks first, then by gateway, slot and name.
-    pub(super) fn parts(&self, members: &[Share], by_slot: bool) -> Vec<Share> {
+    pub(super) fn combine_into_parts(
+        &self,
+        members: &[MemberSpec],
+        by_slot: bool,
+    ) -> Vec<MemberSpec> {
         let mut parts: Vec<(Rank<'_>, EndpointId, Pacing, Content<'_>)> = Vec::new();
-        for Share { endpoint, target, pacing } in members {
+        for MemberSpec { endpoint, target, pacing } in members {
             let (id, name) = (self.gateway_id(*endpoint), target.name().as_str());
             let slot = if by_slot { slot(name) } else { 0 };
             let (rank, content) = match target {
@@ -46,7 +49,7 @@ impl Engine {
                 }
             }
         }
-        let mut shares = Vec::new();
+        let mut combined = Vec::new();
         for (_, endpoint, pacing, content) in parts {
             let target = match content {
                 Content::Other(target) => Some(target.clone()),
@@ -55,8 +58,8 @@ impl Engine {
                     LockCalls::of_set(members.into_iter().cloned(), publish).map(Target::Lock)
                 }),
             };
-            shares.extend(target.map(|target| Share { endpoint, target, pacing }));
+            combined.extend(target.map(|target| MemberSpec { endpoint, target, pacing }));
         }
-        shares
+        combined
     }
 }

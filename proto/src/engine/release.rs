@@ -1,6 +1,6 @@
 //! Releases of a hold.
 
-use super::hold::ReleaseTurn;
+use super::hold::ReleaseStart;
 use super::operation::{Outcome, Task};
 use super::runner::Runner;
 use super::{Context, Engine, HoldId, LeaseEnd, OpId, ScopeId};
@@ -48,14 +48,14 @@ impl Engine {
     pub(super) fn begin_release(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {
         let Some(hold) = self.holds.get_mut(id.0) else { return };
         match hold.begin_release() {
-            ReleaseTurn::Waits => {}
-            ReleaseTurn::Over(verdict) => {
+            ReleaseStart::Waits => {}
+            ReleaseStart::Over(result) => {
                 self.stop_observing(id, op);
-                self.finish_or_discard(op, Outcome::Released(Ok(verdict)), cx);
+                self.finish_or_discard(op, Outcome::Released(Ok(result)), cx);
             }
-            ReleaseTurn::Begins => {
+            ReleaseStart::Begins => {
                 self.changed.push(id);
-                let (reader, quorum) = (hold.reader(), hold.quorum);
+                let (reader, quorum) = (hold.inner_reader(), hold.quorum);
                 let parts = hold.parts.clone();
                 let releases = parts.iter().filter_map(|part| {
                     let endpoint = self.endpoints.get(part.endpoint)?;

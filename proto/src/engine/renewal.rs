@@ -97,7 +97,7 @@ impl Engine {
         let parts: Vec<(EndpointId, Target, OwnerId)> = self
             .hold(id)
             .into_iter()
-            .flat_map(Hold::counting)
+            .flat_map(Hold::counting_parts)
             .map(|part| (part.endpoint, part.target.clone(), part.grant.owner))
             .collect();
         let mut queries = Vec::new();

@@ -21,7 +21,7 @@ pub(super) struct RollbackDetector {
     /// The number of backward steps of its clock, and the size of the last one.
     last_rollback: Option<(u32, Duration)>,
     /// The newest granted token of each name, ordered by the last grant of the name.
-    newest: Vec<(LockName, FencingToken)>,
+    newest_tokens: Vec<(LockName, FencingToken)>,
 }
 
 impl RollbackDetector {
@@ -51,26 +51,27 @@ impl RollbackDetector {
         self.last_rollback.filter(|(times, _)| *times != seen)
     }
 
-    /// The newest remembered token of the names that `target` takes; `None` if several clients can
+    /// The newest remembered token of the names of `target`; `None` if several clients can
     /// hold it at once, since their replies can arrive in another order than the grants.
-    pub(super) fn newest(&self, target: &Target) -> Option<FencingToken> {
+    pub(super) fn newest_token(&self, target: &Target) -> Option<FencingToken> {
         let names = if target.is_exclusive() { target.names() } else { Vec::new() };
-        let known = self.newest.iter().filter(|(name, _)| names.contains(&name));
+        let known = self.newest_tokens.iter().filter(|(name, _)| names.contains(&name));
         known.map(|(_, token)| *token).max()
     }
 
     /// Records that `target` was granted with `token`.
-    pub(super) fn granted(&mut self, target: &Target, token: FencingToken) {
+    pub(super) fn on_grant(&mut self, target: &Target, token: FencingToken) {
         if !target.is_exclusive() {
             return;
         }
         for name in target.names() {
-            let known = self.newest.iter().position(|(known, _)| known == name);
-            let before = known.map(|at| self.newest.remove(at).1);
-            if self.newest.len() >= NAMES_MAX {
-                self.newest.remove(0);
+            let known = self.newest_tokens.iter().position(|(known, _)| known == name);
+            let before = known.map(|at| self.newest_tokens.remove(at).1);
+            if self.newest_tokens.len() >= NAMES_MAX {
+                self.newest_tokens.remove(0);
             }
-            self.newest.push((name.clone(), before.map_or(token, |before| before.max(token))));
+            self.newest_tokens
+                .push((name.clone(), before.map_or(token, |before| before.max(token))));
         }
     }
 }
@@ -112,15 +113,15 @@ mod tests {
         };
         let token = |number: u64| FencingToken::parse(&number.to_string()).unwrap();
         let mut rollback = RollbackDetector::default();
-        rollback.granted(&lock("a"), token(9));
-        rollback.granted(&lock("a"), token(7));
-        assert_eq!(rollback.newest(&lock("a")), Some(token(9)));
+        rollback.on_grant(&lock("a"), token(9));
+        rollback.on_grant(&lock("a"), token(7));
+        assert_eq!(rollback.newest_token(&lock("a")), Some(token(9)));
         for number in 0..NAMES_MAX {
-            rollback.granted(&lock(&number.to_string()), token(1));
-            rollback.granted(&lock("b"), token(1));
+            rollback.on_grant(&lock(&number.to_string()), token(1));
+            rollback.on_grant(&lock("b"), token(1));
         }
-        assert_eq!(rollback.newest.len(), NAMES_MAX);
-        assert_eq!(rollback.newest(&lock("a")), None);
-        assert_eq!(rollback.newest(&lock("b")), Some(token(1)));
+        assert_eq!(rollback.newest_tokens.len(), NAMES_MAX);
+        assert_eq!(rollback.newest_token(&lock("a")), None);
+        assert_eq!(rollback.newest_token(&lock("b")), Some(token(1)));
     }
 }

@@ -1,6 +1,6 @@
 //! When a hold is renewed, and for how long.
 
-use super::plan::Term;
+use super::policy::LeasePolicy;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
 
@@ -12,16 +12,21 @@ pub(super) struct RenewalSchedule {
     /// The lease of each renewal.
     pub(super) lease: LeaseTime,
     /// When the renewals end; `None` for not before the release.
-    pub(super) until: Option<Instant>,
+    pub(super) ends_at: Option<Instant>,
     /// The longest lease of one request.
     lease_max: Option<LeaseTime>,
 }
 
 impl RenewalSchedule {
     /// Creates the schedule of a hold that was requested at `sent_at`.
-    pub(super) fn new(term: Term, sent_at: Instant) -> Self {
-        let Term { lease, renews, lasts, lease_max } = term;
-        Self { renews, lease, until: lasts.map(|lasts| sent_at + lasts), lease_max }
+    pub(super) fn new(policy: LeasePolicy, sent_at: Instant) -> Self {
+        let LeasePolicy { lease, renews, renews_for, lease_max } = policy;
+        Self {
+            renews,
+            lease,
+            ends_at: renews_for.map(|renews_for| sent_at + renews_for),
+            lease_max,
+        }
     }
 
     /// Limits the lease of a renewal on demand to the longest of one request.
@@ -33,14 +38,14 @@ impl RenewalSchedule {
     /// the hold so far, or if the renewals have no end.
     pub(super) fn extend(&mut self, lease: LeaseTime, now: Instant) {
         let limited = self.limited(lease);
-        let is_endless = self.renews && self.until.is_none();
+        let is_endless = self.renews && self.ends_at.is_none();
         if limited == lease || is_endless {
             return;
         }
         let end = now + lease.get();
-        let is_later = self.until.is_some_and(|until| until.is_later(end));
+        let is_later = self.ends_at.is_some_and(|until| until.is_later(end));
         if !is_later {
-            (self.renews, self.lease, self.until) = (true, limited, Some(end));
+            (self.renews, self.lease, self.ends_at) = (true, limited, Some(end));
         }
     }
 }
@@ -58,9 +63,12 @@ mod tests {
     }
 
     /// The schedule of a hold with this lease, of a kind whose requests have at most 30 s.
-    fn schedule(lease: u64, renews: bool, lasts: Option<u64>) -> RenewalSchedule {
-        let (lasts, lease_max) = (lasts.map(Duration::from_secs), Some(secs(30)));
-        RenewalSchedule::new(Term { lease: secs(lease), renews, lasts, lease_max }, SENT)
+    fn schedule(lease: u64, renews: bool, renews_for: Option<u64>) -> RenewalSchedule {
+        let (renews_for, lease_max) = (renews_for.map(Duration::from_secs), Some(secs(30)));
+        RenewalSchedule::new(
+            LeasePolicy { lease: secs(lease), renews, renews_for, lease_max },
+            SENT,
+        )
     }
 
     #[test]
@@ -68,12 +76,12 @@ mod tests {
         let mut fixed = schedule(10, false, None);
         fixed.extend(secs(600), SENT + Duration::from_secs(5));
         assert_eq!((fixed.renews, fixed.lease), (true, secs(30)));
-        assert_eq!(fixed.until, Some(SENT + Duration::from_secs(605)));
+        assert_eq!(fixed.ends_at, Some(SENT + Duration::from_secs(605)));
         let longer = fixed;
         fixed.extend(secs(100), SENT + Duration::from_secs(6));
         assert_eq!(fixed, longer, "an earlier end shortens nothing");
         fixed.extend(secs(600), SENT + Duration::from_secs(6));
-        assert_eq!(fixed.until, Some(SENT + Duration::from_secs(606)));
+        assert_eq!(fixed.ends_at, Some(SENT + Duration::from_secs(606)));
     }
 
     #[test]
@@ -94,8 +102,9 @@ mod tests {
 
     #[test]
     fn a_kind_without_a_limit_requests_the_whole_lease_at_once() {
-        let term = Term { lease: secs(10), renews: false, lasts: None, lease_max: None };
-        let before = RenewalSchedule::new(term, SENT);
+        let policy =
+            LeasePolicy { lease: secs(10), renews: false, renews_for: None, lease_max: None };
+        let before = RenewalSchedule::new(policy, SENT);
         let mut after = before;
         after.extend(secs(600), SENT);
         assert_eq!((after, before.limited(secs(600))), (before, secs(600)));

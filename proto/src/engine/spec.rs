@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use super::plan::{Plan, Rule, Share};
 use super::{EndpointId, Engine, OwnerKey, Side};
 use crate::error::InvalidOption;
+use crate::machine::Pacing;
 use crate::name::LockName;
 use crate::protocol::calls::{LockCalls, Target};
 use crate::timing::{LeaseTime, RejoinDelay};
@@ -15,10 +15,36 @@ const MEMBERS_MAX: usize = 100;
 /// A lock of any kind, or a number of permits.
 #[derive(Clone, Debug)]
 pub struct LockSpec {
-    pub(super) plan: Plan,
+    /// The only member, or the first of several in the order that all clients use.
+    pub(super) first: Target,
+    pub(super) members: Members,
+    /// The longest lease of one request to Redis: a longer hold is renewed until its end.
+    pub(super) lease_max: Option<LeaseTime>,
     pub(super) key: OwnerKey,
     /// Whether an owner that holds the lock may acquire it again.
     pub(super) reenters: bool,
+}
+
+/// The members of a lock, and how many of them make a hold.
+#[derive(Clone, Debug)]
+pub(super) enum Members {
+    /// The only member.
+    One(MemberSpec),
+    /// All members.
+    All(Vec<MemberSpec>),
+    /// More than half of the members, each with its gateway.
+    Majority(Vec<(EndpointId, LockCalls)>),
+}
+
+/// One member of a lock, or several of a multi-lock that one script acquires.
+#[derive(Clone, Debug)]
+pub struct MemberSpec {
+    /// Its gateway.
+    pub endpoint: EndpointId,
+    /// The lock or permits to acquire there.
+    pub target: Target,
+    /// The pauses between retries while it is busy.
+    pub pacing: Pacing,
 }
 
 impl Engine {
@@ -26,14 +52,16 @@ impl Engine {
     /// `lease_max`; `side` is the part of the name that the lock takes.
     pub fn one_lock(
         &self,
-        share: Share,
+        member: MemberSpec,
         lease_max: Option<LeaseTime>,
         side: Side,
         reenters: bool,
     ) -> LockSpec {
-        let names = [(self.gateway_id(share.endpoint).into(), share.target.name().clone())].into();
-        let plan = Plan { first: share.target.clone(), rule: Rule::One(share), lease_max };
-        LockSpec { plan, key: OwnerKey { names, side }, reenters }
+        let name = member.target.name().clone();
+        let names = [(self.gateway_id(member.endpoint).into(), name)].into();
+        let first = member.target.clone();
+        let key = OwnerKey { names, side };
+        LockSpec { first, members: Members::One(member), lease_max, key, reenters }
     }
 
     /// Creates the specification of one lock that holds all of `locks` or none.
@@ -45,24 +73,24 @@ impl Engine {
         &self,
         locks: impl IntoIterator<Item = LockSpec>,
     ) -> Result<LockSpec, InvalidOption> {
-        let mut members: Vec<Share> = Vec::new();
+        let mut members: Vec<MemberSpec> = Vec::new();
         let mut lease_max = None;
-        for LockSpec { plan, .. } in locks {
-            let own = match plan.rule {
-                Rule::One(share) => [share].into(),
-                Rule::All(members) => members,
-                Rule::Majority(_) => return Err(no("locks that are no redLock")),
+        for lock in locks {
+            let own = match lock.members {
+                Members::One(member) => [member].into(),
+                Members::All(members) => members,
+                Members::Majority(_) => return Err(no("locks that are no redLock")),
             };
-            lease_max = shorter(lease_max, plan.lease_max);
-            for share in own {
-                if share.target.holds_permits() {
+            lease_max = shorter(lease_max, lock.lease_max);
+            for member in own {
+                if member.target.holds_permits() {
                     return Err(no("locks, not permits"));
                 }
-                let is_it = |other: &Share| {
-                    other.endpoint == share.endpoint && other.target == share.target
+                let is_same = |other: &MemberSpec| {
+                    other.endpoint == member.endpoint && other.target == member.target
                 };
-                if !members.iter().any(is_it) {
-                    members.push(share);
+                if !members.iter().any(is_same) {
+                    members.push(member);
                 }
             }
         }
@@ -72,14 +100,10 @@ impl Engine {
         if clash(&members) {
             return Err(no("no two locks of one name and different kinds"));
         }
-        let ordered = self.parts(&members, false);
+        let ordered = self.combine_into_parts(&members, false);
         let first = ordered.first().ok_or_else(|| no("at least one lock"))?.target.clone();
         let key = self.key_of(&mut ordered.iter().map(|part| (part.endpoint, &part.target)));
-        Ok(LockSpec {
-            plan: Plan { first, rule: Rule::All(members), lease_max },
-            key,
-            reenters: true,
-        })
+        Ok(LockSpec { first, members: Members::All(members), lease_max, key, reenters: true })
     }
 
     /// Creates the specification of a lock that a majority of several Redis nodes grants.
@@ -93,8 +117,10 @@ impl Engine {
         rejoin_delay: Option<RejoinDelay>,
     ) -> Result<LockSpec, InvalidOption> {
         let mut members = Vec::new();
-        for LockSpec { plan, .. } in locks {
-            let Rule::One(Share { endpoint, target: Target::Lock(calls), .. }) = plan.rule else {
+        for lock in locks {
+            let Members::One(MemberSpec { endpoint, target: Target::Lock(calls), .. }) =
+                lock.members
+            else {
                 return Err(no("plain or fenced locks"));
             };
             let calls = match rejoin_delay {
@@ -114,8 +140,9 @@ impl Engine {
         let (_, first) = targets.first().ok_or_else(|| no("at least one lock"))?;
         let lease_max = rejoin_delay.map(RejoinDelay::lease_max);
         let key = self.key_of(&mut targets.iter().map(|(endpoint, target)| (*endpoint, target)));
-        let plan = Plan { first: first.clone(), rule: Rule::Majority(members), lease_max };
-        Ok(LockSpec { plan, key, reenters: true })
+        let first = first.clone();
+        let members = Members::Majority(members);
+        Ok(LockSpec { first, members, lease_max, key, reenters: true })
     }
 
     fn key_of(&self, targets: &mut dyn Iterator<Item = (EndpointId, &Target)>) -> OwnerKey {
@@ -135,12 +162,12 @@ impl Engine {
 impl LockSpec {
     /// The name; for several locks, that of the first in the order that all clients use.
     pub const fn name(&self) -> &LockName {
-        self.plan.first.name()
+        self.first.name()
     }
 
     /// The target of the first member.
     pub const fn first(&self) -> &Target {
-        &self.plan.first
+        &self.first
     }
 
     /// The names of all members.
@@ -149,20 +176,20 @@ impl LockSpec {
     }
 
     /// The only member; `None` for a lock of several members.
-    pub const fn only(&self) -> Option<&Share> {
-        match &self.plan.rule {
-            Rule::One(share) => Some(share),
-            Rule::All(_) | Rule::Majority(_) => None,
+    pub const fn only(&self) -> Option<&MemberSpec> {
+        match &self.members {
+            Members::One(member) => Some(member),
+            Members::All(_) | Members::Majority(_) => None,
         }
     }
 
     /// The gateways of the members.
     pub fn endpoints(&self) -> Vec<EndpointId> {
         let mut endpoints = Vec::new();
-        let all: Vec<EndpointId> = match &self.plan.rule {
-            Rule::One(share) => [share.endpoint].into(),
-            Rule::All(members) => members.iter().map(|share| share.endpoint).collect(),
-            Rule::Majority(members) => members.iter().map(|(endpoint, _)| *endpoint).collect(),
+        let all: Vec<EndpointId> = match &self.members {
+            Members::One(member) => [member.endpoint].into(),
+            Members::All(members) => members.iter().map(|member| member.endpoint).collect(),
+            Members::Majority(members) => members.iter().map(|(endpoint, _)| *endpoint).collect(),
         };
         for endpoint in all {
             if !endpoints.contains(&endpoint) {
@@ -174,13 +201,13 @@ impl LockSpec {
 
     /// Returns the same lock for a client whose gateways have other indices.
     #[must_use]
-    pub fn moved(mut self, mut to: impl FnMut(EndpointId) -> EndpointId) -> Self {
-        match &mut self.plan.rule {
-            Rule::One(share) => share.endpoint = to(share.endpoint),
-            Rule::All(members) => {
-                members.iter_mut().for_each(|share| share.endpoint = to(share.endpoint));
+    pub fn map_endpoints(mut self, mut to: impl FnMut(EndpointId) -> EndpointId) -> Self {
+        match &mut self.members {
+            Members::One(member) => member.endpoint = to(member.endpoint),
+            Members::All(members) => {
+                members.iter_mut().for_each(|member| member.endpoint = to(member.endpoint));
             }
-            Rule::Majority(members) => {
+            Members::Majority(members) => {
                 members.iter_mut().for_each(|(endpoint, _)| *endpoint = to(*endpoint));
             }
         }
@@ -204,10 +231,10 @@ fn shorter(one: Option<LeaseTime>, other: Option<LeaseTime>) -> Option<LeaseTime
 
 /// Whether two different members have the same name on one gateway. Groups may: their values
 /// differ.
-fn clash(members: &[Share]) -> bool {
-    members.iter().enumerate().any(|(at, Share { endpoint, target, .. })| {
+fn clash(members: &[MemberSpec]) -> bool {
+    members.iter().enumerate().any(|(at, MemberSpec { endpoint, target, .. })| {
         members.iter().skip(at + 1).any(
-            |Share { endpoint: other_endpoint, target: other, .. }| {
+            |MemberSpec { endpoint: other_endpoint, target: other, .. }| {
                 let both_groups = matches!((target, other), (Target::Group(_), Target::Group(_)));
                 endpoint == other_endpoint && target.name() == other.name() && !both_groups
             },

@@ -181,7 +181,7 @@ impl Engine {
         let removed = self.subscriptions.remove(key);
         if let Some((removed, endpoint)) = removed.zip(self.endpoint_mut(endpoint)) {
             endpoint.contention.unsubscribed(removed.topic.channel());
-            self.freed.push(removed.endpoint);
+            self.freed_endpoints.push(removed.endpoint);
         }
         if let Some(id) = stream {
             self.transmit(scope, Transmit::Close { id });
@@ -197,7 +197,7 @@ impl Engine {
             let within = contention.map_or(Duration::ZERO, |contention| contention.within());
             let Some(waiter) = subscription.waiters.next_with_event() else { return };
             if let Some((op, input)) = subscription.waiters.take_input(waiter, within) {
-                self.tell(op, input, cx);
+                self.on_input(op, input, cx);
             }
         }
     }

@@ -35,11 +35,12 @@ impl Engine {
         cx: &mut Context<'_>,
     ) -> Result<(EndpointId, IdempotentCall), RequestError> {
         self.check_lasts(id, cx).map_err(RequestError::Lost)?;
-        let has_one_part = self.hold_parts(id).count() == 1;
-        let (to, target, grant) = self.hold_part(id).filter(|_| has_one_part).ok_or_else(|| {
-            let accepted = "one that is held on one gateway, in one slot of a cluster";
-            InvalidOption::new("lease", accepted)
-        })?;
+        let has_one_part = self.all_parts(id).count() == 1;
+        let (to, target, grant) =
+            self.first_counting_part(id).filter(|_| has_one_part).ok_or_else(|| {
+                let accepted = "one that is held on one gateway, in one slot of a cluster";
+                InvalidOption::new("lease", accepted)
+            })?;
         // The token of the grant: Redis may not yet have written a newer one, of a downgrade, to
         // the latch.
         Ok((to, target.eval(grant.owner, grant.token, script)?))

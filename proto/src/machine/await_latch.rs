@@ -6,7 +6,7 @@ use super::backoff::{Backoff, Pacing, RetryHints, min_step, next_try};
 use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
 use super::notification_state::{NotificationState, RetryDecision};
-use super::{Endpoint, Entropy, Input, Machine, Output, TimeoutReason, wait_over};
+use super::{Endpoint, Entropy, Input, Machine, Output, TimeoutReason, wait_deadline};
 use crate::error::{AcquireError, FailureKind};
 use crate::protocol::calls::CountDownLatchCalls;
 use crate::protocol::reply::Code;
@@ -24,7 +24,7 @@ pub struct AwaitLatch {
     attempt: AttemptTime,
     budget: Option<RequestBudget>,
     /// When the wait is over; `None` for a wait that only ends by cancelling.
-    wait_over: Option<Instant>,
+    wait_deadline: Option<Instant>,
     ids: Ids,
     backoff: Backoff,
     notifications: NotificationState,
@@ -48,12 +48,12 @@ impl AwaitLatch {
         entropy: Entropy,
         now: Instant,
     ) -> Self {
-        let wait_over = wait_over(wait, now);
+        let wait_deadline = wait_deadline(wait, now);
         let (ids, backoff) = (Ids::new(entropy), Backoff::new(Pacing::Jittered));
         let state = State::Pausing { until: now, why: TimeoutReason::BackOff };
         let notifications = NotificationState::default();
         let mut machine =
-            Self { calls, attempt, budget, wait_over, ids, backoff, notifications, state };
+            Self { calls, attempt, budget, wait_deadline, ids, backoff, notifications, state };
         machine.send_query(now);
         machine
     }
@@ -74,14 +74,14 @@ impl AwaitLatch {
         match self.notifications.next_allowed(now) {
             None => self.send_query(now),
             Some(until) => {
-                let until = self.wait_over.map_or(until, |over| until.sooner(over));
+                let until = self.wait_deadline.map_or(until, |deadline| until.sooner(deadline));
                 self.state = State::Pausing { until, why: TimeoutReason::Notification };
             }
         }
     }
 
     fn is_wait_over(&self, now: Instant) -> bool {
-        self.wait_over.is_some_and(|over| now.has_reached(over))
+        self.wait_deadline.is_some_and(|deadline| now.has_reached(deadline))
     }
 
     /// The number of queries that the budget has room for after the next one.
@@ -117,7 +117,7 @@ impl AwaitLatch {
             self.notifications.set_topic(Endpoint::ONLY, self.calls.topic());
         }
         // The budget has room only for the last query, which is sent at the end of the wait.
-        if let Some(over) = self.wait_over.filter(|_| self.left() == Some(0)) {
+        if let Some(over) = self.wait_deadline.filter(|_| self.left() == Some(0)) {
             return self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };
         }
         let silence = self.notifications.silence_timeout(&mut self.ids).filter(|_| is_closed);
@@ -126,10 +126,10 @@ impl AwaitLatch {
         {
             return self.state = State::Pausing { until, why };
         }
-        let min_step = min_step(self.wait_over, self.left(), now);
+        let min_step = min_step(self.wait_deadline, self.left(), now);
         let hints = RetryHints { silence, retry_after, ..RetryHints::default() };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
-        let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_over, now);
+        let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_deadline, now);
         self.state = State::Pausing { until, why };
     }
 }

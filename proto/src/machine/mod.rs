@@ -216,7 +216,7 @@ pub trait Machine {
 }
 
 /// When a wait that begins now is over; `None` for a wait until it is cancelled.
-pub fn wait_over(wait: WaitPolicy, now: Instant) -> Option<Instant> {
+pub fn wait_deadline(wait: WaitPolicy, now: Instant) -> Option<Instant> {
     match wait {
         WaitPolicy::Once => Some(now),
         WaitPolicy::UpTo(time) => Some(now + time.get()),

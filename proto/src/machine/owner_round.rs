@@ -30,11 +30,11 @@ impl OwnerRound {
     pub(super) fn new(
         owner: OwnerId,
         clock: Option<ServerClock>,
-        wait_over: Option<Instant>,
+        wait_deadline: Option<Instant>,
         now: Instant,
     ) -> Self {
         let round_over = now + ROUND_MAX;
-        let ends_at = wait_over.map_or(round_over, |over| over.sooner(round_over));
+        let ends_at = wait_deadline.map_or(round_over, |over| over.sooner(round_over));
         let bound = Bound::after(now.until(ends_at) + HORIZON, clock, now);
         Self { owner, previous: None, bound, ends_at, tries: 0, open: false }
     }

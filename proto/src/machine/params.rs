@@ -49,7 +49,7 @@ pub struct OneTarget {
     pub pacing: Pacing,
     /// The newest fencing token known to have been granted for the target. A grant with an older
     /// one is given back.
-    pub newest: Option<FencingToken>,
+    pub newest_token: Option<FencingToken>,
 }
 
 /// Several targets; the hold needs all of them. The place of a part is the endpoint of its calls.
@@ -64,7 +64,7 @@ pub struct AllTargets {
     pub pacing: Vec<Pacing>,
     /// For each part, the newest fencing token known to have been granted for it. If a part is
     /// granted with an older one, all parts are given back.
-    pub newest: Vec<Option<FencingToken>>,
+    pub newest_tokens: Vec<Option<FencingToken>>,
 }
 
 /// A lock on several nodes; the hold needs more than half of them. The place of a node is the
@@ -86,7 +86,7 @@ impl AcquireSpec {
     /// [`with_defaults`](AcquireParams::with_defaults).
     pub const fn new(target: Target, wait: WaitPolicy) -> Self {
         let pacing = if target.has_queue() { Pacing::Queue } else { Pacing::Jittered };
-        Self::with_defaults(OneTarget { target, pacing, newest: None }, wait)
+        Self::with_defaults(OneTarget { target, pacing, newest_token: None }, wait)
     }
 }
 
@@ -94,8 +94,12 @@ impl AcquireAllSpec {
     /// Creates the parameters with a `keep_time` of one second, jittered pauses, no known tokens,
     /// and otherwise the defaults of [`with_defaults`](AcquireParams::with_defaults).
     pub const fn new(parts: Vec<Target>, wait: WaitPolicy) -> Self {
-        let targets =
-            AllTargets { parts, keep_time: KEEP_TIME, pacing: Vec::new(), newest: Vec::new() };
+        let targets = AllTargets {
+            parts,
+            keep_time: KEEP_TIME,
+            pacing: Vec::new(),
+            newest_tokens: Vec::new(),
+        };
         Self::with_defaults(targets, wait)
     }
 }

@@ -8,8 +8,8 @@ use core::time::Duration;
 
 use super::*;
 use crate::engine::{
-    HoldTime, LockSpec, NotificationMode, Share, Side, StreamId, StreamInput, Terms, Transmit,
-    TransmitId,
+    AcquirePolicy, HoldTime, LockSpec, MemberSpec, NotificationMode, Side, StreamId, StreamInput,
+    Transmit, TransmitId,
 };
 use crate::machine::{Entropy, LockState, Pacing};
 use crate::name::{LockName, RequestId};
@@ -116,22 +116,23 @@ impl Client {
 
     /// Begins to acquire a lock, and waits for it at most a minute.
     fn acquire(&mut self, name: &str) -> OpId {
-        let share = Share { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
-        let spec: LockSpec = self.engine.one_lock(share, None, Side::Whole, false);
-        let terms = Terms::new(HoldTime::AsUsual, a_minute(), None);
-        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (terms, None), false, cx))
+        let member = MemberSpec { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
+        let spec: LockSpec = self.engine.one_lock(member, None, Side::Whole, false);
+        let policy = AcquirePolicy::new(HoldTime::AsUsual, a_minute(), None);
+        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (policy, None), false, cx))
     }
 
     /// Begins to acquire several locks at one gateway, and waits for them at most a minute.
     fn acquire_all(&mut self, names: &[&str]) -> OpId {
         let one = |name: &&str| {
-            let share = Share { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
-            self.engine.one_lock(share, None, Side::Whole, false)
+            let member =
+                MemberSpec { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
+            self.engine.one_lock(member, None, Side::Whole, false)
         };
         let specs: Vec<LockSpec> = names.iter().map(one).collect();
         let spec = self.engine.multi_lock(specs).unwrap();
-        let terms = Terms::new(HoldTime::AsUsual, a_minute(), None);
-        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (terms, None), false, cx))
+        let policy = AcquirePolicy::new(HoldTime::AsUsual, a_minute(), None);
+        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (policy, None), false, cx))
     }
 
     /// Begins to inspect a lock.

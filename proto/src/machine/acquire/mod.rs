@@ -37,7 +37,7 @@ use super::notification_state::NotificationState;
 use super::owner_round::OwnerRound;
 use super::{
     AcquireParams, AcquireSpec, Entropy, Grant, Input, Lease, Machine, OneTarget, Output,
-    TimeoutReason, replicas, wait_over,
+    TimeoutReason, replicas, wait_deadline,
 };
 use crate::error::{AcquireError, FailureKind, Refusal, RefusalKind};
 use crate::name::FencingToken;
@@ -58,13 +58,13 @@ pub struct Acquire {
     target: Target,
     pacing: Pacing,
     /// The newest fencing token known to have been granted for the target.
-    newest: Option<FencingToken>,
+    newest_token: Option<FencingToken>,
     /// The parameters without those of the target.
     params: AcquireParams<()>,
     ids: Ids,
     clock: Option<ServerClock>,
     /// When the wait is over; `None` for a wait without a time limit.
-    wait_over: Option<Instant>,
+    wait_deadline: Option<Instant>,
     backoff: Backoff,
     notifications: NotificationState,
     /// When the holder's lease ends: the next try is due then. Refusals set it for jittered pacing
@@ -103,19 +103,19 @@ impl Acquire {
         clock: Option<ServerClock>,
         now: Instant,
     ) -> Self {
-        let (OneTarget { target, pacing, newest }, params) = spec.split();
-        let wait_over = wait_over(params.wait, now);
+        let (OneTarget { target, pacing, newest_token }, params) = spec.split();
+        let wait_deadline = wait_deadline(params.wait, now);
         let ids = Ids::new(entropy);
-        let current = OwnerRound::new(ids.owner(1), clock, wait_over, now);
+        let current = OwnerRound::new(ids.owner(1), clock, wait_deadline, now);
         let backoff = Backoff::new(pacing);
         let mut machine = Self {
             target,
             pacing,
-            newest,
+            newest_token,
             params,
             ids,
             clock,
-            wait_over,
+            wait_deadline,
             backoff,
             notifications: NotificationState::default(),
             holder_ends: None,
@@ -152,7 +152,7 @@ impl Acquire {
         });
         let attempts = if last { attempts } else { 1 };
         let mut attempt_time = self.params.attempt_time.within(lease);
-        if let Some(over) = self.wait_over.filter(|_| !last) {
+        if let Some(over) = self.wait_deadline.filter(|_| !last) {
             // If this try is refused or fails after the end of the wait, the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
@@ -271,7 +271,7 @@ impl Acquire {
         if let Some(error) = replicas::missing(reply, self.params.replicas) {
             return self.end(error, now);
         }
-        if let Some(newest) = self.newest.filter(|newest| token < *newest) {
+        if let Some(newest) = self.newest_token.filter(|newest| token < *newest) {
             return self.end(AcquireError::TokenRegressed { newest: newest.as_u64() }, now);
         }
         if lease.remaining(now) < self.params.lease.validity_min() {
@@ -282,7 +282,7 @@ impl Acquire {
     }
 
     fn is_wait_over(&self, now: Instant) -> bool {
-        self.wait_over.is_some_and(|over| now.has_reached(over))
+        self.wait_deadline.is_some_and(|deadline| now.has_reached(deadline))
     }
 
     /// Whether two calls are left besides the reserved one: this try and a last one, or an abandon

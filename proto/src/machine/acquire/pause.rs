@@ -44,7 +44,7 @@ impl Acquire {
     /// Pauses until the end of the wait if the rest of the budget is reserved for the last try;
     /// returns whether it does.
     fn pause_for_last_try(&mut self) -> bool {
-        let over = self.wait_over.filter(|_| !self.affords_another());
+        let over = self.wait_deadline.filter(|_| !self.affords_another());
         if let Some(over) = over {
             self.state = State::Pausing { until: over, why: TimeoutReason::LastTry };
         }
@@ -55,16 +55,16 @@ impl Acquire {
     fn pause_for(&mut self, hints: RetryHints, now: Instant) {
         let min_step = match hints.queue {
             Some(_) => Duration::ZERO,
-            None => min_step(self.wait_over, self.budget_left(), now),
+            None => min_step(self.wait_deadline, self.budget_left(), now),
         };
         let hints = RetryHints { remaining: self.holder_ends.map(|ends| now.until(ends)), ..hints };
         let (backoff, ids) = (&mut self.backoff, &mut self.ids);
-        let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_over, now);
+        let (until, why) = next_try(hints, backoff, min_step, ids, self.wait_deadline, now);
         self.state = State::Pausing { until, why };
     }
 
     fn pause_until(&mut self, until: Instant, why: TimeoutReason) {
-        let until = self.wait_over.map_or(until, |over| until.sooner(over));
+        let until = self.wait_deadline.map_or(until, |deadline| until.sooner(deadline));
         self.state = State::Pausing { until, why };
     }
 

@@ -36,6 +36,6 @@ impl Acquire {
     /// Returns a round under a new owner.
     pub(super) fn next_round(&mut self, now: Instant) -> OwnerRound {
         self.owners += 1;
-        OwnerRound::new(self.ids.owner(self.owners), self.clock, self.wait_over, now)
+        OwnerRound::new(self.ids.owner(self.owners), self.clock, self.wait_deadline, now)
     }
 }

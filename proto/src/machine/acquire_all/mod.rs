@@ -70,7 +70,7 @@ pub struct AcquireAll {
     /// How long the parts before the awaited one are kept, from the first refusal.
     keep_time: Duration,
     /// For each part, the newest token that the caller knows of.
-    newest: Vec<Option<FencingToken>>,
+    newest_tokens: Vec<Option<FencingToken>>,
     /// When the kept parts are released, if any are kept.
     kept_until: Option<Instant>,
     /// Whether short leases were already extended since all parts were held. That happens only
@@ -92,13 +92,13 @@ impl AcquireAll {
         now: Instant,
     ) -> Self {
         let (targets, params) = spec.split();
-        let AllTargets { parts, keep_time, pacing, newest } = targets;
+        let AllTargets { parts, keep_time, pacing, newest_tokens } = targets;
         let attempt_time = params.attempt_time.within(params.lease);
         let parts = Parts::new(parts, &params, attempt_time, RESERVED, entropy, &clocks, now)
             .with_pacing(pacing);
         let stage = Stage::Requesting(false);
         let mut machine =
-            Self { parts, keep_time, newest, kept_until: None, extended: false, stage };
+            Self { parts, keep_time, newest_tokens, kept_until: None, extended: false, stage };
         machine.try_all(now);
         machine
     }
@@ -193,7 +193,7 @@ impl AcquireAll {
     /// lost data, and a fenced store would reject the holder.
     fn regressed_token(&self, now: Instant) -> Option<FencingToken> {
         let older = |(place, part): (usize, &Part)| {
-            let newest = (*self.newest.get(place)?)?;
+            let newest = (*self.newest_tokens.get(place)?)?;
             part.held(now).filter(|(_, token)| *token < newest).map(|_| newest)
         };
         self.parts.iter().find_map(older)

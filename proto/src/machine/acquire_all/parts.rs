@@ -12,7 +12,7 @@ use super::super::backoff::{Backoff, Pacing, RetryHints, min_step, next_try};
 use super::super::ids::Ids;
 use super::super::notification_state::{NotificationState, RetryDecision};
 use super::super::{
-    AcquireParams, Endpoint, Entropy, Input, Output, TimeoutReason, sooner, wait_over,
+    AcquireParams, Endpoint, Entropy, Input, Output, TimeoutReason, sooner, wait_deadline,
 };
 use super::part::Part;
 use super::terms::{PartStatus, SharedState, TryOptions};
@@ -73,9 +73,10 @@ impl Parts {
         now: Instant,
     ) -> Self {
         let AcquireParams { lease, wait, replicas, is_contended, .. } = *params;
-        let wait_over = wait_over(wait, now);
+        let wait_deadline = wait_deadline(wait, now);
         let ids = Ids::new(entropy);
-        let mut shared = SharedState { ids, owners: 0, lease, attempt_time, wait_over, replicas };
+        let mut shared =
+            SharedState { ids, owners: 0, lease, attempt_time, wait_deadline, replicas };
         let list: Vec<Part> = (0..)
             .zip(targets)
             .map(|(place, target)| {
@@ -192,7 +193,7 @@ impl Parts {
         let attempts = if last && self.can_afford(calls) { LAST_TRY_ATTEMPTS } else { 1 };
         let again = self.can_afford(reserve + 2 * calls);
         let mut attempt_time = self.shared.attempt_time;
-        if let Some(over) = self.shared.wait_over.filter(|_| !last) {
+        if let Some(over) = self.shared.wait_deadline.filter(|_| !last) {
             // The last try follows the end of the wait, and must not be much later.
             attempt_time = attempt_time.min(now.until(over).max(MIN_ATTEMPT_TIME));
         }
@@ -283,7 +284,7 @@ impl Parts {
         now: Instant,
     ) -> (Instant, TimeoutReason) {
         // The rest of the budget is reserved for the last pass, at the end of the wait.
-        if let Some(over) = self.shared.wait_over.filter(|_| !self.can_afford_pass(count)) {
+        if let Some(over) = self.shared.wait_deadline.filter(|_| !self.can_afford_pass(count)) {
             return (over, TimeoutReason::LastTry);
         }
         let pacing = self.pacing.get(awaited).copied().unwrap_or_default();
@@ -312,7 +313,7 @@ impl Parts {
             return self.within_wait(retry);
         }
         let remaining = remaining.filter(|_| queue_hint.is_none() && !spins);
-        let (min_step, over) = (self.min_step(count, now), self.shared.wait_over);
+        let (min_step, over) = (self.min_step(count, now), self.shared.wait_deadline);
         let (backoff, ids) = (&mut self.backoff.1, &mut self.shared.ids);
         next_try(
             RetryHints { queue: queue_hint, silence, remaining, retry_after },
@@ -348,7 +349,7 @@ impl Parts {
 
     /// Limits the time of a retry to the end of the wait.
     fn within_wait(&self, (until, why): (Instant, TimeoutReason)) -> (Instant, TimeoutReason) {
-        (self.shared.wait_over.map_or(until, |over| until.sooner(over)), why)
+        (self.shared.wait_deadline.map_or(until, |deadline| until.sooner(deadline)), why)
     }
 
     /// Returns [`Output::Subscribe`] for the topic of the awaited part, once for each topic.
@@ -362,7 +363,7 @@ impl Parts {
         let unreserved = self.unreserved_calls();
         let before_last = unreserved.map(|calls| calls.saturating_sub(self.reserve));
         let passes = before_last.map(|calls| calls / self.calls_of_pass(count).max(1));
-        min_step(self.shared.wait_over, passes, now)
+        min_step(self.shared.wait_deadline, passes, now)
     }
 
     /// Resets the back-off, since a part was granted.

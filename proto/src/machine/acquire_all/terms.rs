@@ -24,7 +24,7 @@ pub(in crate::machine) struct SharedState {
     /// The longest time for an attempt.
     pub(in crate::machine) attempt_time: Duration,
     /// When the wait is over; `None` for a wait without a time limit.
-    pub(in crate::machine) wait_over: Option<Instant>,
+    pub(in crate::machine) wait_deadline: Option<Instant>,
     /// The number of replicas that must confirm each grant; `None` to wait for none.
     pub(in crate::machine) replicas: Option<Replicas>,
 }
@@ -113,11 +113,11 @@ impl SharedState {
     /// Redis.
     pub(super) fn next_round(&mut self, clock: Option<ServerClock>, now: Instant) -> OwnerRound {
         self.owners += 1;
-        OwnerRound::new(self.ids.owner(self.owners), clock, self.wait_over, now)
+        OwnerRound::new(self.ids.owner(self.owners), clock, self.wait_deadline, now)
     }
 
     /// Whether the caller's wait is over.
     pub(in crate::machine) fn is_wait_over(&self, now: Instant) -> bool {
-        self.wait_over.is_some_and(|over| now.has_reached(over))
+        self.wait_deadline.is_some_and(|deadline| now.has_reached(deadline))
     }
 }

@@ -94,7 +94,7 @@ fn acquire(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     };
     let Terms { lease, wait, budget, attempt, replicas, clock, is_contended, entropy } = terms;
     let has_queue = target.has_queue();
-    let targets = OneTarget { target, pacing, newest: None };
+    let targets = OneTarget { target, pacing, newest_token: None };
     let spec =
         AcquireSpec { targets, lease, wait, budget, attempt_time: attempt, replicas, is_contended };
     let machine = Acquire::new(spec, entropy, clock, log.now);
@@ -125,7 +125,7 @@ fn gather(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         .collect();
     let (count, queues) = (parts.len(), parts.iter().any(Target::has_queue));
     let keep_time = Duration::from_millis(one_of(input, &[0, 1_500, 100_000]));
-    let targets = AllTargets { parts, keep_time, pacing, newest: Vec::new() };
+    let targets = AllTargets { parts, keep_time, pacing, newest_tokens: Vec::new() };
     let spec = AcquireAllSpec {
         targets,
         lease,

@@ -1,74 +1,46 @@
-//! The members of a lock, how many of them make a hold, and how long a hold lasts.
+//! The options of an acquisition, and the lease policy that follows from them.
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::EndpointId;
-use crate::machine::{AcquireParams, Pacing};
-use crate::protocol::calls::{LockCalls, Target};
+use super::LockSpec;
+use crate::machine::AcquireParams;
 use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy, WaitTime};
-
-/// The members of a lock, and how many of them make a hold.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    /// The only member, or the first of several in the order that all clients use.
-    pub(super) first: Target,
-    pub(super) rule: Rule,
-    /// The longest lease of one request to Redis: a longer hold is renewed until its end.
-    pub(super) lease_max: Option<LeaseTime>,
-}
-
-/// How many members make a hold.
-#[derive(Clone, Debug)]
-pub(super) enum Rule {
-    /// The only member.
-    One(Share),
-    /// All members.
-    All(Vec<Share>),
-    /// More than half of the members, each with its gateway.
-    Majority(Vec<(EndpointId, LockCalls)>),
-}
-
-/// One of several members, or a part that combines members for one script.
-#[derive(Clone, Debug)]
-pub struct Share {
-    /// Its gateway.
-    pub endpoint: EndpointId,
-    /// The lock or permits to acquire there.
-    pub target: Target,
-    /// The pauses between retries while it is busy.
-    pub pacing: Pacing,
-}
 
 /// How long a hold lasts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct LeasePolicy {
     /// The lease of each request to Redis.
     pub(super) lease: LeaseTime,
     pub(super) renews: bool,
     /// How long the hold is renewed, from the sending of the granted request; `None` for no limit,
     /// or without renewals.
-    pub(super) lasts: Option<Duration>,
+    pub(super) renews_for: Option<Duration>,
     /// The longest lease of one request to Redis.
     pub(super) lease_max: Option<LeaseTime>,
 }
 
-impl Plan {
-    /// Returns the lease policy that the caller's `hold` results in for this kind of lock.
-    pub(super) fn term(&self, hold: HoldTime) -> Term {
+impl LockSpec {
+    /// Returns the lease policy of a hold of this lock for the caller's option `hold`.
+    pub(super) fn lease_policy(&self, hold: HoldTime) -> LeasePolicy {
         let lease_max = self.lease_max;
         let capped = |lease: LeaseTime| lease_max.map_or(lease, |max| lease.min(max));
         match hold {
-            HoldTime::AsUsual if self.first.holds_permits() => {
-                Term { lease: LeaseTime::ENDLESS, renews: false, lasts: None, lease_max }
-            }
-            HoldTime::AsUsual | HoldTime::Renewed => {
-                Term { lease: capped(LeaseTime::DEFAULT), renews: true, lasts: None, lease_max }
-            }
+            HoldTime::AsUsual if self.first.holds_permits() => LeasePolicy {
+                lease: LeaseTime::ENDLESS,
+                renews: false,
+                renews_for: None,
+                lease_max,
+            },
+            HoldTime::AsUsual | HoldTime::Renewed => LeasePolicy {
+                lease: capped(LeaseTime::DEFAULT),
+                renews: true,
+                renews_for: None,
+                lease_max,
+            },
             HoldTime::Fixed(whole) => {
                 let lease = capped(whole);
                 let renews = lease < whole;
-                Term { lease, renews, lasts: renews.then_some(whole.get()), lease_max }
+                LeasePolicy { lease, renews, renews_for: renews.then_some(whole.get()), lease_max }
             }
         }
     }
@@ -87,14 +59,14 @@ pub enum HoldTime {
 
 /// The options of an acquisition.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct AcquirePolicy {
     pub(super) hold: HoldTime,
     pub(super) wait: WaitPolicy,
     pub(super) budget: Option<RequestBudget>,
     pub(super) replicas: Option<Replicas>,
 }
 
-impl Terms {
+impl AcquirePolicy {
     /// Creates the options without replicas. A timed wait without a budget has
     /// [`RequestBudget::DEFAULT`].
     pub fn new(hold: HoldTime, wait: WaitPolicy, budget: Option<RequestBudget>) -> Self {
@@ -107,7 +79,7 @@ impl Terms {
 
     /// Requires that `replicas` replicas have a grant before it is accepted.
     #[must_use]
-    pub const fn replicated(mut self, replicas: Option<Replicas>) -> Self {
+    pub const fn with_replicas(mut self, replicas: Option<Replicas>) -> Self {
         self.replicas = replicas;
         self
     }
@@ -125,7 +97,7 @@ impl Terms {
     }
 
     /// Shortens a timed wait to `left`. A rest below 1 ms leaves a single try.
-    pub(super) fn with_wait(self, left: Option<Duration>) -> Self {
+    pub(super) fn with_wait_left(self, left: Option<Duration>) -> Self {
         let wait = match (self.wait, left) {
             (WaitPolicy::UpTo(_), Some(left)) => {
                 WaitTime::new(left).map_or(WaitPolicy::Once, WaitPolicy::UpTo)
