@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
-use edgelatch_proto::machine::{Acquire, AcquireSpec, Release, Renew};
+use edgelatch_proto::machine::{Acquire, AcquireSpec, Release, RenewalOnDemand};
 use edgelatch_proto::protocol::calls::{BatchSize, GroupCalls, PermitCalls, Target};
 use edgelatch_proto::protocol::reply::ServerClock;
 use edgelatch_proto::protocol::script::Publish;
@@ -86,7 +86,8 @@ fn held_at_most_of_a_release_covers_the_renewals() {
     let hour_ms = 3_600_000;
     let now = START + ms(hour_ms);
     let clock = Some(ServerClock::new(SERVER_START + hour_ms, now));
-    let renew = Renew::new(&target(), &grant, lease(60_000), attempt, entropy(), clock, now);
+    let renew =
+        RenewalOnDemand::new(&target(), &grant, lease(60_000), attempt, entropy(), clock, now);
     let release = Release::new(&target(), &grant, renew.outstanding(), attempt, clock);
     let it = Conversation::new_after(release, hour_ms);
     let it = it.fail_attempts(RELEASE, 5, FailureKind::Broken);

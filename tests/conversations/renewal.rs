@@ -147,7 +147,7 @@ fn a_lease_from_before_a_step_back_of_the_clock_changes_nothing_when_adopted() {
 
 #[test]
 fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
-    let machine = auto_renewal_machine(LeaseTime::DEFAULT, true).until(Some(START + ms(44_000)));
+    let machine = auto_renewal_machine(LeaseTime::DEFAULT, true).with_end(Some(START + ms(44_000)));
     let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
     assert_eq!(it.arg(RENEWED_LEASE), "30000");
     let it = it.reply(granted(TOKEN)).advance_to_timeout().expect_call(RENEW);

@@ -67,7 +67,7 @@ impl Engine {
             let lease = part.grant.lease.renewed_for(schedule.lease);
             let (target, grant) = (part.target.clone(), Grant { lease, ..part.grant.clone() });
             let renewal = Renewal::new(target, grant, renews, attempt, entropy, clock);
-            renewals.push(renewal.until(schedule.ends_at));
+            renewals.push(renewal.with_end(schedule.ends_at));
             endpoints.push(part.endpoint);
         }
         let mut keeping = QuorumLease::new(renewals, quorum);

@@ -7,7 +7,7 @@ use super::operation::{NO_REPLY, Outcome, Task};
 use super::runner::Runner;
 use super::{Context, EndpointId, Engine, HoldId, LeaseEnd, OpId, ScopeId};
 use crate::error::{InvalidOption, LossReason, RequestError};
-use crate::machine::{JoinAll, LockState, Query, Renew, Renewed};
+use crate::machine::{JoinAll, LockState, Query, RenewalOnDemand, Renewed};
 use crate::name::OwnerId;
 use crate::protocol::calls::Target;
 use crate::protocol::reply::Reply;
@@ -38,7 +38,7 @@ impl Engine {
         id: HoldId,
         lease: Option<LeaseTime>,
         cx: &mut Context<'_>,
-    ) -> Result<(Vec<Renew>, Vec<EndpointId>), RequestError> {
+    ) -> Result<(Vec<RenewalOnDemand>, Vec<EndpointId>), RequestError> {
         let end = match self.hold(id) {
             Some(hold) if lease.zip(hold.lease_max()).is_some_and(|(lease, max)| lease > max) => {
                 let accepted = "no more than the delay after which a node rejoins";
@@ -61,7 +61,8 @@ impl Engine {
             let Some(endpoint) = self.endpoints.get(part.endpoint) else { continue };
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
             let (target, grant) = (&part.target, &part.grant);
-            let renewal = Renew::new(target, grant, lease, attempt, entropy, clock, cx.now);
+            let renewal =
+                RenewalOnDemand::new(target, grant, lease, attempt, entropy, clock, cx.now);
             part.outstanding = part.outstanding.and(renewal.outstanding());
             renewals.push(renewal);
             endpoints.push(part.endpoint);

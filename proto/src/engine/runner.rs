@@ -7,7 +7,7 @@ use crate::error::{AcquireError, LossReason, ReleaseError, RequestError};
 use crate::machine::{
     Acquire, AcquireAll, AcquireQuorum, AwaitLatch, ExecuteOnce, Grant, Input, JoinAll,
     Machine as _, MultiGrant, MultiGrantPart, Output, Query, QuorumLease, ReleaseAll, Released,
-    Renew, Renewed,
+    RenewalOnDemand, Renewed,
 };
 use crate::name::FencingToken;
 use crate::protocol::reply::Reply;
@@ -21,7 +21,7 @@ pub(super) enum Runner {
     AwaitLatch(Box<AwaitLatch>),
     Query(Box<Query>),
     ExecuteOnce(Box<ExecuteOnce>),
-    Renew(JoinAll<Renew>),
+    Renew(JoinAll<RenewalOnDemand>),
     Queries(JoinAll<Query>),
     Release(Box<ReleaseAll>),
     Keep(Box<QuorumLease>),

@@ -54,7 +54,7 @@ pub use params::{
     AcquireAllSpec, AcquireParams, AcquireQuorumSpec, AcquireSpec, AllTargets, OneTarget,
     QuorumNodes,
 };
-pub use query::{Query, Renew, Renewed};
+pub use query::{Query, RenewalOnDemand, Renewed};
 pub use quorum_lease::{QuorumLease, combined};
 pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;

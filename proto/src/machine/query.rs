@@ -67,9 +67,10 @@ impl Machine for Query {
     }
 }
 
-/// The machine that renews a hold on the holder's demand, not because it is due.
+/// The machine that renews a hold once, at the holder's request. [`Renewal`](super::Renewal) renews
+/// whenever a renewal is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Renew {
+pub struct RenewalOnDemand {
     lease: LeaseTime,
     outstanding: OutstandingBound,
     ids: Ids,
@@ -86,7 +87,7 @@ pub struct Renewed {
     pub token: FencingToken,
 }
 
-impl Renew {
+impl RenewalOnDemand {
     /// Extends the hold to at least `lease` from now.
     pub fn new(
         target: &Target,
@@ -99,7 +100,7 @@ impl Renew {
     ) -> Self {
         let mut ids = Ids::new(entropy);
         let (script, outstanding) =
-            renewal::call(target, grant, lease, attempt, clock, now, &mut ids);
+            renewal::renewal_call(target, grant, lease, attempt, clock, now, &mut ids);
         // One attempt: the bound is made for it, and the caller may retry.
         let request = RetriedCall::new(script, 1, attempt.within(lease));
         Self { lease, outstanding, ids, request, outcome: None }
@@ -111,7 +112,7 @@ impl Renew {
     }
 }
 
-impl Machine for Renew {
+impl Machine for RenewalOnDemand {
     type Outcome = Result<Renewed, RequestError>;
 
     fn handle(&mut self, input: Input, now: Instant) {

@@ -16,14 +16,13 @@ use crate::protocol::script::{Bound, ScriptCall};
 use crate::time::{Instant, millis};
 use crate::timing::{AttemptTime, LeaseTime};
 
-/// Added to a renewal's bound: the estimate of Redis' clock is too low by up to the travel time of
-/// a reply.
-const SLACK: Duration = Duration::from_secs(1);
+/// Added to a renewal's bound: the estimate of Redis' clock lags by up to the travel time of a reply.
+const CLOCK_LAG_ALLOWANCE: Duration = Duration::from_secs(1);
 
 /// Creates the script call of a renewal, and the bound on its outstanding copies. If Redis' clock
 /// is known, the call has its own bound, so that Redis does not execute it long after its attempt
 /// has timed out.
-pub(super) fn call(
+pub(super) fn renewal_call(
     target: &Target,
     grant: &Grant,
     lease: LeaseTime,
@@ -32,15 +31,15 @@ pub(super) fn call(
     now: Instant,
     ids: &mut Ids,
 ) -> (ScriptCall, OutstandingBound) {
-    let bound = Bound::after(attempt.within(lease) + SLACK, clock, now);
+    let bound = Bound::after(attempt.within(lease) + CLOCK_LAG_ALLOWANCE, clock, now);
     let Grant { owner, token, .. } = *grant;
     let request = ids.request();
     let script = target.renew(&Extension { request, bound, owner, lease, token });
     (script, OutstandingBound::of(bound, lease))
 }
 
-/// The machine that renews a hold when it is due, and watches it until it is lost or cancelled.
-/// [`Renew`](super::Renew) is the one that renews on demand.
+/// The machine that renews a hold whenever a renewal is due, and watches the hold until it is lost
+/// or cancelled. [`RenewalOnDemand`](super::RenewalOnDemand) renews once, at the caller's request.
 ///
 /// Ends with the reason of the loss, or with `None` when it was [cancelled](Input::Cancelled), as
 /// by a release. Meanwhile [`lease`](Self::lease) and [`state`](Self::state) return the state of
@@ -53,7 +52,7 @@ pub struct Renewal {
     /// Whether it renews the lease; otherwise it only watches the lease to its end.
     renews: bool,
     /// The requested end of the hold; `None` to renew without an end.
-    renews_until: Option<Instant>,
+    ends_at: Option<Instant>,
     ids: Ids,
     clock: Option<ServerClock>,
     backoff: Backoff,
@@ -67,8 +66,13 @@ pub struct Renewal {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Waiting { until: Instant },
-    Requesting { request: RetriedCall },
+    /// No call is under way. `until` is when the renewal is due, or the end of the lease.
+    Waiting {
+        until: Instant,
+    },
+    Requesting {
+        request: RetriedCall,
+    },
     Over(Option<LossReason>),
 }
 
@@ -90,7 +94,7 @@ impl Renewal {
             grant,
             attempt,
             renews,
-            renews_until: None,
+            ends_at: None,
             ids: Ids::new(entropy),
             clock,
             backoff: Backoff::new(Pacing::Jittered),
@@ -102,17 +106,18 @@ impl Renewal {
         }
     }
 
-    /// Limits renewal so that the hold ends at this time.
+    /// Sets the end of the hold: renewals extend it to this time and no further. `None`, the
+    /// default, renews without an end.
     #[must_use]
-    pub const fn until(mut self, time: Option<Instant>) -> Self {
-        self.renews_until = time;
+    pub const fn with_end(mut self, ends_at: Option<Instant>) -> Self {
+        self.ends_at = ends_at;
         self
     }
 
-    /// Returns the lease to request now; `None` when the hold lasts as long as it should, or less
-    /// than the shortest lease is missing.
+    /// Returns the lease to request now; `None` if the hold already lasts to its requested end, or
+    /// to less than the shortest lease before it.
     fn lease_to_request(&self, now: Instant) -> Option<LeaseTime> {
-        let Some(end) = self.renews_until else { return Some(self.lease.time()) };
+        let Some(end) = self.ends_at else { return Some(self.lease.time()) };
         let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
         Some(left.min(self.lease.time()))
     }
@@ -149,7 +154,7 @@ impl Renewal {
         }
         // A call under way continues: its reply may report a loss.
         if matches!(self.state, State::Waiting { .. }) {
-            self.wait_for_renewal();
+            self.start_waiting();
         }
     }
 
@@ -158,27 +163,27 @@ impl Renewal {
     pub fn stop_renewing(&mut self) {
         self.renews = false;
         if !matches!(self.state, State::Over(_)) {
-            self.wait_for_renewal();
+            self.start_waiting();
         }
     }
 
-    fn confirmed(&mut self, lease: Lease) {
-        // A shorter lease reaches to the requested end, so renewal stops.
+    fn on_confirmed(&mut self, lease: Lease) {
+        // A request for less than the whole lease reaches to the requested end: the last renewal.
         self.renews &= self.requested == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
         self.backoff = Backoff::new(Pacing::Jittered);
-        self.wait_for_renewal();
+        self.start_waiting();
     }
 
     /// Waits until the renewal is due, or for the end of the lease if it is not renewed.
-    fn wait_for_renewal(&mut self) {
+    fn start_waiting(&mut self) {
         let until =
             if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };
         self.state = State::Waiting { until };
     }
 
-    fn lost(&mut self, reason: LossReason) {
+    fn on_lost(&mut self, reason: LossReason) {
         self.lease_state = LeaseState::Lost(reason);
         self.state = State::Over(Some(reason));
     }
@@ -186,8 +191,15 @@ impl Renewal {
     fn send_renewal(&mut self, now: Instant) {
         let Some(lease) = self.lease_to_request(now) else { return self.stop_renewing() };
         self.requested = lease;
-        let (script, outstanding) =
-            call(&self.target, &self.grant, lease, self.attempt, self.clock, now, &mut self.ids);
+        let (script, outstanding) = renewal_call(
+            &self.target,
+            &self.grant,
+            lease,
+            self.attempt,
+            self.clock,
+            now,
+            &mut self.ids,
+        );
         self.outstanding = self.outstanding.and(outstanding);
         // At most half of the rest of the lease, so that there is time for another attempt.
         let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
@@ -204,9 +216,9 @@ impl Renewal {
                         self.grant.token = self.grant.token.max(token);
                     }
                     let confirmed = Lease::confirmed(self.requested, *sent_at);
-                    return self.confirmed(self.lease.extended_by(&confirmed));
+                    return self.on_confirmed(self.lease.extended_by(&confirmed));
                 }
-                Code::Lost => return self.lost(LossReason::Gone),
+                Code::Lost => return self.on_lost(LossReason::Gone),
                 _ => {}
             }
         }
@@ -250,7 +262,7 @@ impl Machine for Renewal {
             State::Waiting { .. } | State::Over(_) => {}
         }
         if now.has_reached(self.lease.expires_at()) && !matches!(self.state, State::Over(_)) {
-            self.lost(LossReason::Expired);
+            self.on_lost(LossReason::Expired);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AwaitLatch,
-    Entropy, ExecuteOnce, Grant, Query, Release, Renew, Renewal,
+    Entropy, ExecuteOnce, Grant, Query, Release, Renewal, RenewalOnDemand,
 };
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
@@ -95,9 +95,9 @@ pub(crate) fn renewal() -> Conversation<Renewal> {
 }
 
 /// A renewal on demand, at the start, to this lease.
-pub(crate) fn renew_on_demand_machine(lease: LeaseTime) -> Renew {
+pub(crate) fn renew_on_demand_machine(lease: LeaseTime) -> RenewalOnDemand {
     let (grant, attempt) = (grant(LeaseTime::DEFAULT), AttemptTime::DEFAULT);
-    Renew::new(&target(), &grant, lease, attempt, entropy(), Some(known_clock()), START)
+    RenewalOnDemand::new(&target(), &grant, lease, attempt, entropy(), Some(known_clock()), START)
 }
 
 /// The release of a hold with this lease that was never renewed.

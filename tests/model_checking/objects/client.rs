@@ -6,7 +6,7 @@ use std::sync::Arc;
 use edgelatch_proto::error::{AcquireError, FailureKind, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AcquireSpec, AwaitLatch, CallId, Entropy, ExecuteOnce, Grant, Input, LeaseState,
-    OutstandingBound, Release, Renew, Renewal, Renewed,
+    OutstandingBound, Release, Renewal, RenewalOnDemand, Renewed,
 };
 use edgelatch_proto::name::{FencingToken, OwnerId};
 use edgelatch_proto::protocol::reply::{Reply, ServerClock};
@@ -180,7 +180,7 @@ impl Client {
         let (entropy, clock) = (self.entropy(MachineKind::Renew), self.clock);
         let (target, attempt) = (self.operation.target(), self.operation.attempt_time());
         let Stage::Holding { grant, renew, .. } = &mut self.stage else { return Outbox::new() };
-        *renew = Some(Renew::new(&target, grant, lease, attempt, entropy, clock, now));
+        *renew = Some(RenewalOnDemand::new(&target, grant, lease, attempt, entropy, clock, now));
         self.drain(MachineKind::Renew, now)
     }
 

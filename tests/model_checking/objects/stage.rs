@@ -6,7 +6,7 @@ use std::time::Duration;
 use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AwaitLatch, CallId, ExecuteOnce, Grant, Input, Machine, OutstandingBound, Release,
-    Released, Renew, Renewal, Renewed,
+    Released, Renewal, RenewalOnDemand, Renewed,
 };
 use edgelatch_proto::name::FencingToken;
 use edgelatch_proto::protocol::reply::Reply;
@@ -32,7 +32,7 @@ pub(crate) enum Stage {
     Holding {
         grant: Grant,
         renewal: Renewal,
-        renew: Option<Renew>,
+        renew: Option<RenewalOnDemand>,
     },
     /// The client knows that it has lost its hold.
     Lost {

@@ -7,7 +7,7 @@ use edgelatch_proto::error::{LossReason, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AcquireAll, AcquireAllSpec, AcquireQuorum, AcquireQuorumSpec, AcquireSpec, AllTargets,
     AwaitLatch, Entropy, ExecuteOnce, Grant, LeaseState, OneTarget, Pacing, Query, QuorumLease,
-    QuorumNodes, Release, ReleaseAll, Released, Renew, Renewal, SpinBackoff,
+    QuorumNodes, Release, ReleaseAll, Released, Renewal, RenewalOnDemand, SpinBackoff,
 };
 use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LockCalls, Target};
 use edgelatch_proto::protocol::reply::{Code, ServerClock};
@@ -227,7 +227,7 @@ fn renewal(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let until = bool::arbitrary(input).unwrap_or(false).then(|| log.now + terms.lease.get() * 3);
     let machine =
         Renewal::new(target, grant.clone(), renews, terms.attempt, terms.entropy, terms.clock)
-            .until(until);
+            .with_end(until);
     play(
         machine,
         input,
@@ -342,8 +342,10 @@ fn renew(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
     let target = target(input);
     let grant = held(&target, &terms, &log);
     let Terms { lease, attempt, entropy, clock, .. } = terms;
-    let machine = Renew::new(&target, &grant, lease, attempt, entropy, clock, log.now);
-    let few = |_: &Renew, log: &Log| assert!(log.calls.len() <= 1, "{} attempts", log.calls.len());
+    let machine = RenewalOnDemand::new(&target, &grant, lease, attempt, entropy, clock, log.now);
+    let few = |_: &RenewalOnDemand, log: &Log| {
+        assert!(log.calls.len() <= 1, "{} attempts", log.calls.len())
+    };
     play(machine, input, log, few, |outcome, log| match outcome {
         Ok(renewed) => {
             let done = log.replies().filter(|(_, reply)| reply.code == Code::Done);
