@@ -25,8 +25,8 @@ const GROUP: &str = "students";
 const VALUES: [&str; 3] = ["A", "B", "C"];
 /// The sets of values that clients acquire.
 const SETS: [&[&str]; 5] = [&["A"], &["B"], &["A", "B"], &["B", "C"], &["A", "B", "C"]];
-/// The Redisson clients.
-const HOLDERS: [&str; 2] =
+/// The holder ids of the Redisson clients.
+const JAVA_IDS: [&str; 2] =
     ["8743c9c0-0795-4907-87fd-6c719a6b4586:1", "1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:7"];
 const CLIENTS: usize = 3;
 const SCHEDULES: u64 = 600;
@@ -45,19 +45,20 @@ const NETWORK: Network = Network {
 struct Settings {
     /// The skew of Redisson's clocks that this library tolerates, in milliseconds.
     tolerated_skew: u64,
-    /// The largest skew that they have, in milliseconds. If it is above `tolerated_skew`, a client
-    /// may lose a valid hold.
+    /// The largest skew that Redisson's clocks have, in milliseconds. If it is above
+    /// `tolerated_skew`, a client may lose a valid hold.
     max_skew: i64,
     /// The longest pause of a Redisson client between two actions, in milliseconds.
     max_java_pause: u64,
 }
 
-/// The tolerated skew is just large enough.
+/// The tolerated skew suffices: 10 ms more than the clocks have.
 const PLAN: Plan<Settings> =
     Plan::new(NETWORK, Settings { tolerated_skew: 1_000, max_skew: 990, max_java_pause: 3_000 });
 
-/// The values that are held, and the field of each one's holder.
-type Holders = BTreeMap<&'static str, String>;
+/// The values that are held, and the holder of each: the content of the value's field in the
+/// group's hash.
+type HolderByValue = BTreeMap<&'static str, String>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
@@ -70,8 +71,8 @@ enum Timer {
 struct Client {
     /// The number of its owner, from 1; 0 while the client is idle.
     owner: u32,
-    /// The owner as Redis stores it.
-    field: String,
+    /// The owner as Redis stores it: the content of a held value's field.
+    owner_text: String,
     /// The index of its set of values in `SETS`.
     set: usize,
     /// The token of its hold, once the client has the reply.
@@ -86,15 +87,15 @@ struct Group {
     max_java_pause: u64,
     calls: [Calls; SETS.len()],
     /// The field of each value in the group's hash.
-    fields: BTreeMap<&'static str, String>,
+    value_fields: BTreeMap<&'static str, String>,
     /// By how many milliseconds each Redisson clock is ahead.
-    ahead: [i64; HOLDERS.len()],
+    ahead: [i64; JAVA_IDS.len()],
     /// The leases on which clients rely, by value and holder.
     leases: Leases<(&'static str, String)>,
-    /// The owners by their fields.
+    /// The owners, as Redis stores them.
     owners: Owners,
     /// The holders before the execution of the current request.
-    before: Holders,
+    before: HolderByValue,
 }
 
 impl Scenario for Group {
@@ -108,18 +109,18 @@ impl Scenario for Group {
         mut env: Env<Timer>,
     ) -> Self {
         (0..CLIENTS).for_each(|client| env.set_timer(Timer::Client(client), 0));
-        (0..HOLDERS.len()).for_each(|java| env.set_timer(Timer::Java(java), 0));
+        (0..JAVA_IDS.len()).for_each(|java| env.set_timer(Timer::Java(java), 0));
         Self {
             clients: Default::default(),
             last_owner: 0,
             last_request: 0,
             max_java_pause,
             calls: SETS.map(|set| calls_for(set, tolerated_skew)),
-            fields: VALUES.map(|value| (value, value_field(value))).into(),
-            ahead: HOLDERS.map(|_| env.rng.i64(-max_skew..=max_skew)),
+            value_fields: VALUES.map(|value| (value, value_field(value))).into(),
+            ahead: JAVA_IDS.map(|_| env.rng.i64(-max_skew..=max_skew)),
             leases: Leases::new(),
             owners: Owners::default(),
-            before: Holders::new(),
+            before: HolderByValue::new(),
             env,
         }
     }
@@ -139,7 +140,9 @@ impl Scenario for Group {
             let (was, is) = (self.before.get(value), after.get(value));
             match script {
                 _ if was == is => {}
-                "group_acquire" if is == Some(owner) => self.check_not_valid(value, was, "we")?,
+                "group_acquire" if is == Some(owner) => {
+                    self.check_holder_had_expired(value, was, "we")?
+                }
                 "group_release" if was == Some(owner) => {}
                 _ => {
                     return Err(format!(
@@ -167,13 +170,15 @@ impl Scenario for Group {
 
     fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
         let (args, client) = (request.call.args(), &mut self.clients[request.client]);
-        let Some(reply) = reply.filter(|_| client.field == args[arg::OWNER]) else { return Ok(()) };
+        let Some(reply) = reply.filter(|_| client.owner_text == args[arg::OWNER]) else {
+            return Ok(());
+        };
         match reply.code {
             Code::Done | Code::AlreadyYours => {
                 client.token = Some(reply.value.parse().unwrap());
                 let until = request.sent_at + args[arg::LEASE_MS].parse::<u64>().unwrap();
                 for value in SETS[client.set] {
-                    self.leases.extend((value, client.field.clone()), until);
+                    self.leases.extend((value, client.owner_text.clone()), until);
                 }
             }
             Code::No => self.env.coverage.count("refusals"),
@@ -233,8 +238,8 @@ impl Group {
         if self.clients[client].owner == 0 {
             self.last_owner += 1;
             let (owner, set) = (self.last_owner, self.env.rng.usize(0..SETS.len()));
-            let field = owner_field(&numbered_owner(owner));
-            self.clients[client] = Client { owner, field, set, token: None };
+            let owner_text = owner_field(&numbered_owner(owner));
+            self.clients[client] = Client { owner, owner_text, set, token: None };
         } else if self.env.rng.u8(0..3) == 0 {
             return self.release(client);
         }
@@ -252,8 +257,8 @@ impl Group {
     /// Sends a release. From then on the client relies on no value, and is idle.
     fn release(&mut self, client: usize) {
         let (id, bound) = self.next_request(client);
-        let Client { owner, field, set, .. } = std::mem::take(&mut self.clients[client]);
-        self.leases.retain(|(_, holder)| *holder != field);
+        let Client { owner, owner_text, set, .. } = std::mem::take(&mut self.clients[client]);
+        self.leases.retain(|(_, holder)| *holder != owner_text);
         self.env.send(client, self.calls[set].release(id, bound, &numbered_owner(owner)));
     }
 
@@ -266,8 +271,13 @@ impl Group {
         (request(self.last_request), bound)
     }
 
-    /// Checks that the holder from which `by` took this value did not rely on it any more.
-    fn check_not_valid(&self, value: &'static str, holder: Option<&String>, by: &str) -> Check {
+    /// Checks that the lease of the holder from which `by` took this value had expired.
+    fn check_holder_had_expired(
+        &self,
+        value: &'static str,
+        holder: Option<&String>,
+        by: &str,
+    ) -> Check {
         let Some(holder) = holder else { return Ok(()) };
         if self.leases.is_valid(&(value, holder.clone()), self.env.now) {
             let side = if is_java(holder) { "Java's" } else { "ours" };
@@ -277,14 +287,15 @@ impl Group {
     }
 
     /// Runs a random action of a Redisson client. Redisson's clients may take values from each
-    /// other, since their clocks differ and a late unlock ends the hold of the next owner.
+    /// other: their clocks differ, and a late unlock of one ends the hold of the next.
     /// They must take none from a client of this library.
     fn act_as_java(&mut self, java: usize) -> Check {
         let before = self.holders();
         let Env { rng, model, now, coverage, .. } = &mut self.env;
-        let (set, holder, now) = (rng.choice(SETS).unwrap(), HOLDERS[java], *now);
+        let (set, holder, now) = (rng.choice(SETS).unwrap(), JAVA_IDS[java], *now);
         let lease = rng.u64(2_000..6_000);
-        let fields: Vec<String> = set.iter().map(|value| self.fields[value].clone()).collect();
+        let fields: Vec<String> =
+            set.iter().map(|value| self.value_fields[value].clone()).collect();
         let clock = now.saturating_add_signed(self.ahead[java]);
         let run = JavaGroup { group: GROUP, holder, clock, fields: &fields };
         let (holds, event) = match rng.u8(0..4) {
@@ -303,21 +314,21 @@ impl Group {
         let after = self.holders();
         for (value, was) in before.iter().filter(|(_, was)| !is_java(was)) {
             if after.get(value) != Some(was) {
-                self.check_not_valid(value, Some(was), "Java")?;
+                self.check_holder_had_expired(value, Some(was), "Java")?;
             }
         }
         Ok(())
     }
 
-    fn holders(&self) -> Holders {
+    fn holders(&self) -> HolderByValue {
         let holder = |field: &String| self.env.model.holder(GROUP, field, self.env.now);
         let held = |(value, field): (&&'static str, _)| Some((*value, holder(field)?.to_owned()));
-        self.fields.iter().filter_map(held).collect()
+        self.value_fields.iter().filter_map(held).collect()
     }
 }
 
 fn is_java(holder: &str) -> bool {
-    HOLDERS.contains(&holder)
+    JAVA_IDS.contains(&holder)
 }
 
 fn calls_for(values: &[&str], tolerated_skew: u64) -> Calls {
@@ -333,7 +344,7 @@ fn value_field(value: &str) -> String {
     calls_for(&[value], 0).inspect(request(1), None).args()[FIRST_FIELD].clone()
 }
 
-// With the largest skew that is tolerated, without skew, and without a tolerance for it.
+// With almost as much skew as is tolerated, with none, and with neither skew nor tolerance.
 #[test]
 fn no_client_loses_a_valid_hold_if_the_skew_of_java_s_clocks_is_tolerated() {
     let mut sum = Coverage::default();
@@ -371,7 +382,7 @@ fn more_skew_of_java_s_clocks_than_is_tolerated_ends_a_valid_hold() {
 #[test]
 fn a_late_unlock_of_java_s_ends_a_hold_if_earlier_owners_leave_fields() {
     let short_pauses = with_settings(|settings| settings.max_java_pause = 1_700);
-    assert_broken(&short_pauses.without("what earlier owners left goes"), "Java took");
+    assert_broken(&short_pauses.without("fields of earlier owners are removed"), "Java took");
 }
 
 #[test]

@@ -106,15 +106,17 @@ impl Fair {
                 self.abandon(index, false)
             }
             Stage::Trying { last: true, .. } => self.send_try(index, true),
-            Stage::Trying { .. } if self.env.chance(self.settings.gives_up) => {
+            Stage::Trying { .. } if self.env.chance(self.settings.give_up_percent) => {
                 self.abandon(index, false);
             }
-            Stage::Trying { .. } if self.env.chance(self.settings.rolls_over) => {
+            Stage::Trying { .. } if self.env.chance(self.settings.rollover_percent) => {
                 self.roll_over(index);
             }
             Stage::Trying { .. } => self.try_again(index),
             Stage::Pausing => self.poll(index),
-            Stage::Holding if self.env.chance(self.settings.holder_dies) => self.die(index),
+            Stage::Holding if self.env.chance(self.settings.holder_death_percent) => {
+                self.die(index)
+            }
             Stage::Holding => self.abandon(index, false),
             Stage::Ending { restart, .. } => self.abandon(index, restart),
         }
@@ -122,7 +124,7 @@ impl Fair {
 
     fn start(&mut self, index: usize) {
         let wait = self.env.rng.u64(1_000..60_000);
-        let is_streaming = self.env.chance(self.settings.streaming);
+        let is_streaming = self.env.chance(self.settings.streaming_percent);
         let client = &mut self.clients[index];
         client.wait_until = self.env.now + wait;
         client.is_streaming = is_streaming;
@@ -132,7 +134,7 @@ impl Fair {
     }
 
     fn begin_owner(&mut self, index: usize) {
-        let bounded = self.env.chance(self.settings.bounded);
+        let bounded = self.env.chance(self.settings.bounded_percent);
         let not_after = bounded.then(|| self.env.now + self.env.rng.u64(5_000..60_000));
         self.last_owner += 1;
         let client = &mut self.clients[index];
@@ -178,7 +180,7 @@ impl Fair {
     /// outcome of the last takeover is unknown.
     fn roll_over(&mut self, index: usize) {
         let Client { owner, previous, .. } = self.clients[index];
-        if previous.is_some() && !self.settings.forgets {
+        if previous.is_some() && !self.settings.skips_owner {
             return self.abandon(index, true);
         }
         if previous.is_some() {
@@ -192,14 +194,14 @@ impl Fair {
 
     fn poll(&mut self, index: usize) {
         let Self { env, settings, .. } = self;
-        if env.chance(settings.dies) {
+        if env.chance(settings.death_percent) {
             self.die(index);
-        } else if env.chance(settings.gives_up) {
+        } else if env.chance(settings.give_up_percent) {
             self.abandon(index, false);
-        } else if env.chance(settings.pauses) {
+        } else if env.chance(settings.pause_percent) {
             let pause = env.rng.u64(3_000..25_000);
             env.set_timer(Timer::Client(index), pause);
-        } else if env.chance(settings.rolls_over) {
+        } else if env.chance(settings.rollover_percent) {
             self.roll_over(index);
         } else {
             self.try_again(index);

@@ -54,12 +54,16 @@ impl Fair {
     pub(super) fn on_java_timer(&mut self, index: usize) -> Check {
         match self.java[index].stage {
             Stage::Idle | Stage::Dead => return self.start_java(index),
-            Stage::Parked if self.env.chance(self.settings.java_stuck) => {
+            Stage::Parked if self.env.chance(self.settings.java_stuck_percent) => {
                 self.suspend_java(index, Stage::Stuck, 1_000..40_000);
             }
-            Stage::Parked if self.env.chance(self.settings.java_dies) => self.kill_java(index),
+            Stage::Parked if self.env.chance(self.settings.java_death_percent) => {
+                self.kill_java(index)
+            }
             Stage::Parked | Stage::Stuck => return self.try_java(index),
-            Stage::Holding if self.env.chance(self.settings.holder_dies) => self.kill_java(index),
+            Stage::Holding if self.env.chance(self.settings.holder_death_percent) => {
+                self.kill_java(index)
+            }
             Stage::Holding => return self.unlock_java(index),
         }
         Ok(())
@@ -118,7 +122,7 @@ impl Fair {
     fn give_up_java(&mut self, index: usize) -> Check {
         // A waiter that gives up lowers the scores of those behind it. Redisson's asynchronous
         // waiters lower them by the default instead of by their own wait.
-        let is_async = self.env.chance(self.settings.java_async);
+        let is_async = self.env.chance(self.settings.java_async_percent);
         let wait = self.java[index].wait.filter(|_| !is_async).unwrap_or(ALLOWANCE_MS);
         let wait = i64::try_from(wait).unwrap();
         self.run_java(index, |model, request| model.java_gives_up(&JAVA, request.holder, wait))?;

@@ -5,39 +5,44 @@ use fastrand::Rng;
 use super::super::runner::{Network, Plan};
 use test_support::script_model::fair_head::Rule;
 
-/// Probabilities are in per cent.
+/// Numbers that end in `_percent` are probabilities.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     /// The number of Redisson waiters.
     pub(super) java: usize,
     /// The probability that a waiter of this library subscribes to messages.
-    pub(super) streaming: u32,
+    pub(super) streaming_percent: u32,
     /// The probability that a waiter's poll is 3 to 25 s late.
-    pub(super) pauses: u32,
+    pub(super) pause_percent: u32,
     /// The probability that a waiter dies instead of polling.
-    pub(super) dies: u32,
-    /// The probability that it gives up.
-    pub(super) gives_up: u32,
-    /// The probability that it continues under a new owner, as after the bound of the old one.
-    pub(super) rolls_over: u32,
+    pub(super) death_percent: u32,
+    /// The probability that a waiter of this library gives up.
+    pub(super) give_up_percent: u32,
+    /// The probability that a waiter of this library continues under a new owner, as after the
+    /// bound of the old one.
+    pub(super) rollover_percent: u32,
     /// The probability that the requests of an owner have a bound.
-    pub(super) bounded: u32,
+    pub(super) bounded_percent: u32,
     /// The probability that a holder of either side never releases.
-    pub(super) holder_dies: u32,
+    pub(super) holder_death_percent: u32,
     /// The probability that a Redisson waiter dies.
-    pub(super) java_dies: u32,
-    /// The probability that it does nothing for a while, although it stays subscribed.
-    pub(super) java_stuck: u32,
-    /// The probability that it gives up as an asynchronous one, which subtracts another time from
-    /// the scores of the waiters behind it than it has added.
-    pub(super) java_async: u32,
-    /// Whether Redisson's clocks are wrong by hours, instead of up to 8 s behind or 15 s ahead.
+    pub(super) java_death_percent: u32,
+    /// The probability that a Redisson waiter does nothing for a while, although it stays
+    /// subscribed.
+    pub(super) java_stuck_percent: u32,
+    /// The probability that a Redisson waiter that gives up is an asynchronous one: these subtract
+    /// the default wait from the scores of the waiters behind them, although they have added
+    /// their own.
+    pub(super) java_async_percent: u32,
+    /// Whether Redisson's clocks are 6 h or 12 min behind, right, or 12 min ahead, instead of up to
+    /// 8 s behind or 15 s ahead.
     pub(super) wild_clocks: bool,
-    /// Whether a client with an unknown outcome of a takeover breaks rule F11: its next owner names
-    /// the previous one a second time, and the one in between is neither named nor ended.
-    pub(super) forgets: bool,
-    /// The rule that the scripts leave out; `None` to keep all rules.
-    pub(super) without: Option<Rule>,
+    /// Whether a client breaks rule F11 when it does not know whether a new owner has taken its
+    /// place in the queue over: its next owner then names the owner before that one as its
+    /// predecessor, so that no request ends the one in between.
+    pub(super) skips_owner: bool,
+    /// The rule that the scripts break; `None` if they keep all rules.
+    pub(super) without_rule: Option<Rule>,
 }
 
 /// Draws the faults of one schedule.
@@ -56,19 +61,19 @@ pub(super) fn plan(seed: u64) -> Plan<Settings> {
     };
     let settings = Settings {
         java: up_to(3) as usize,
-        streaming: 60,
-        pauses: up_to(6),
-        dies: up_to(5),
-        gives_up: up_to(5),
-        rolls_over: up_to(25),
-        bounded: up_to(60),
-        holder_dies: up_to(15),
-        java_dies: up_to(10),
-        java_stuck: up_to(10),
-        java_async: up_to(100),
+        streaming_percent: 60,
+        pause_percent: up_to(6),
+        death_percent: up_to(5),
+        give_up_percent: up_to(5),
+        rollover_percent: up_to(25),
+        bounded_percent: up_to(60),
+        holder_death_percent: up_to(15),
+        java_death_percent: up_to(10),
+        java_stuck_percent: up_to(10),
+        java_async_percent: up_to(100),
         wild_clocks: false,
-        forgets: false,
-        without: None,
+        skips_owner: false,
+        without_rule: None,
     };
     Plan::new(network, settings)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use edgelatch_proto::protocol::reply::Reply;
+use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::super::ledger::is_recorded;
@@ -16,9 +16,9 @@ use test_support::script_model::holds::raw;
 pub(super) const SET_OF_PERMITS: &str = "{job}:timeout";
 
 /// The index of the number of permits in the arguments of `semaphore_acquire`.
-const SEMAPHORE_PERMITS: usize = 8;
+const SEMAPHORE_PERMITS_ARG: usize = 8;
 /// The index of the first id in the arguments of `permits_acquire`.
-const FIRST_PERMIT_ID: usize = 9;
+const FIRST_PERMIT_ID_ARG: usize = 9;
 
 pub(super) struct Checker {
     settings: Settings,
@@ -65,20 +65,20 @@ impl Checker {
         reply: &Reply,
         coverage: &mut Coverage,
     ) -> Check {
-        let (args, latch, code) = (call.args(), &call.keys()[0], reply.code as i64);
+        let (args, latch, code) = (call.args(), &call.keys()[0], reply.code);
         match call.script().name {
             "semaphore_acquire" | "permits_acquire" => {
                 let members = if self.settings.kind == Kind::Semaphore {
-                    vec![format!("{}|{}", args[SEMAPHORE_PERMITS], args[arg::OWNER])]
+                    vec![format!("{}|{}", args[SEMAPHORE_PERMITS_ARG], args[arg::OWNER])]
                 } else {
-                    args[FIRST_PERMIT_ID..].iter().map(|id| raw(id)).collect()
+                    args[FIRST_PERMIT_ID_ARG..].iter().map(|id| raw(id)).collect()
                 };
                 self.members.insert(latch.clone(), members);
-                if code == 1 {
+                if code == Code::Done {
                     coverage.count("grants");
                     return self.on_granted(latch, &reply.value);
                 }
-                if code == 0 {
+                if code == Code::No {
                     coverage.count("refusals");
                     // A refused last try ends its owner by a tombstone. A request without a bound
                     // may arrive after the tombstone has expired, so there only the release counts
@@ -89,11 +89,15 @@ impl Checker {
                 }
             }
             "semaphore_release" | "permits_release" => drop(self.owners.record_end(latch)),
-            "semaphore_change" | "permits_change" if code >= 0 && !is_recorded(reply) => {
+            "semaphore_change" | "permits_change" if code as i64 >= 0 && !is_recorded(reply) => {
                 coverage.count("changes");
-                self.requests.record_execution(&args[arg::REQUEST_ID], code, &reply.value)?;
+                self.requests.record_execution(
+                    &args[arg::REQUEST_ID],
+                    code as i64,
+                    &reply.value,
+                )?;
                 match args[arg::OPERATION].as_str() {
-                    "add" | "addx" if code == 1 => {
+                    "add" | "addx" if code == Code::Done => {
                         self.total += args[arg::AMOUNT].parse::<i64>().unwrap()
                     }
                     "drain" => self.total -= reply.value.parse::<i64>().unwrap(),

@@ -46,9 +46,9 @@ pub(super) struct Client {
     wait_until: u64,
     /// The newest call.
     call: Option<ScriptCall>,
-    /// Whether it is the last try.
+    /// Whether that call is the client's last try.
     is_last: bool,
-    /// The number of its attempts so far.
+    /// How often that call was sent.
     attempts: u32,
 }
 
@@ -84,7 +84,7 @@ impl ReadWrite {
         let owner = numbered_owner(u32::try_from(index).unwrap() + 1);
         let is_writer = parent.is_none() && self.env.rng.u8(0..3) > 0;
         let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
-        let is_bounded = !self.env.chance(self.settings.unbounded);
+        let is_bounded = !self.env.chance(self.settings.unbounded_percent);
         let not_after = is_bounded.then(|| self.env.now + wait + MAX_LATENESS_MS);
         // Redis remembers a request without a bound for longer than any copy is in flight.
         let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
@@ -97,7 +97,7 @@ impl ReadWrite {
             stage: Stage::Trying,
             lease: self.env.rng.u64(400..4_000),
             renews: self.env.rng.bool(),
-            prefers_writers: is_writer && self.env.chance(self.settings.prefers_writers),
+            prefers_writers: is_writer && self.env.chance(self.settings.prefers_writers_percent),
             bound: Bound { not_after, keep: Duration::from_millis(keep) },
             wait_until: self.env.now + wait,
             call: None,
@@ -230,10 +230,11 @@ impl ReadWrite {
         Ok(())
     }
 
-    /// When the lease ends if a request that was sent at `sent_at` is confirmed. A reader trusts it
+    /// Until when a client relies on its hold after the confirmation of a request that was sent at
+    /// `sent_at`. A reader trusts it
     /// for at most `PEER_LEASE_MS`, since a Redisson reader's renewal may end the hash then; beside
     /// a writer of this library Redisson holds nothing.
-    fn lease_end(&self, index: usize, sent_at: u64) -> u64 {
+    fn confirmed_until(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, is_writer, .. } = self.clients[index];
         let is_limited = !is_writer && !self.settings.trusts_whole_lease;
         sent_at + if is_limited { lease.min(PEER_LEASE_MS) } else { lease } - DRIFT_MS
@@ -242,7 +243,7 @@ impl ReadWrite {
     fn on_try_reply(&mut self, index: usize, sent_at: u64, reply: &Reply) -> Check {
         match reply.code {
             Code::Done | Code::AlreadyYours => {
-                let until = self.lease_end(index, sent_at);
+                let until = self.confirmed_until(index, sent_at);
                 if until <= self.env.now + MIN_HOLD_MS {
                     self.release(index);
                 } else {
@@ -250,7 +251,7 @@ impl ReadWrite {
                 }
             }
             Code::No | Code::Gone if self.clients[index].is_last => self.stop(index),
-            Code::No if self.env.chance(self.settings.aborts) => self.release(index),
+            Code::No if self.env.chance(self.settings.abort_percent) => self.release(index),
             Code::No => {
                 self.clients[index].stage = Stage::Pausing;
                 let pause = self.env.rng.u64(10..600);
@@ -266,12 +267,13 @@ impl ReadWrite {
     fn begin_hold(&mut self, index: usize, until: u64, token: u64) {
         let client = &mut self.clients[index];
         client.stage = Stage::Holding { until, token, is_renewing: false };
-        if self.env.chance(self.settings.dies) {
+        if self.env.chance(self.settings.death_percent) {
             return self.stop(index);
         }
         let (env, client) = (&mut self.env, &self.clients[index]);
         self.leases.extend(client.field.clone(), until);
-        let pause = if env.chance(self.settings.pauses) { env.rng.u64(100..2_500) } else { 0 };
+        let pause =
+            if env.chance(self.settings.pause_percent) { env.rng.u64(100..2_500) } else { 0 };
         let renewal = if client.renews { client.lease / 3 } else { u64::MAX };
         env.set_timer(Timer::Client(index), pause.max(renewal.min(until - env.now)));
         let work = env.rng.u64(50..3_000);
@@ -294,7 +296,7 @@ impl ReadWrite {
     ) -> Check {
         match reply.code {
             Code::Done => {
-                let until = until.max(self.lease_end(index, sent_at));
+                let until = until.max(self.confirmed_until(index, sent_at));
                 let token = reply.value.parse::<u64>().unwrap().max(token);
                 let client = &mut self.clients[index];
                 client.stage = Stage::Holding { until, token, is_renewing: false };
@@ -306,7 +308,7 @@ impl ReadWrite {
                 return Err(format!("client {index} loses its hold before the end of its lease"));
             }
             Code::Lost => self.release(index),
-            // After a late reply the client sends another renewal when this attempt times out.
+            // After `Code::Late` the client sends another renewal when this attempt times out.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! A Redisson holder, which uses Redis without a network, re-enters, renews or not, and may die.
+//! A thread of a Redisson client, which runs its scripts in Redis directly, without a network. It
+//! re-enters locks, renews all of its holds or none, and may die.
 
 use super::{NAME, PEER_LEASE_MS, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
@@ -22,8 +23,8 @@ pub(super) struct Java {
     lease: u64,
     /// How many unlocks it has sent.
     unlocks: u64,
-    /// How many earlier threads in its place have died.
-    dead: usize,
+    /// How many earlier threads with this index have died.
+    dead_predecessors: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl Java {
             renewed_at: 0,
             lease: PEER_LEASE_MS,
             unlocks: 0,
-            dead: 0,
+            dead_predecessors: 0,
         }
     }
 
@@ -53,16 +54,17 @@ impl Java {
 
 impl ReadWrite {
     pub(super) fn on_java_timer(&mut self, index: usize) {
-        let Java { dead, renews, renewed_at, .. } = self.java[index];
+        let Java { dead_predecessors, renews, renewed_at, .. } = self.java[index];
         let holds = self.java[index].holds();
         if !holds && !self.env.is_open() {
             return;
         }
-        if holds && self.env.chance(self.settings.java_dies) {
-            let dead = dead + 1;
+        if holds && self.env.chance(self.settings.java_death_percent) {
+            let dead_predecessors = dead_predecessors + 1;
             self.drop_java_leases(index);
             // There are fewer than ten threads, so the new one differs from all before it.
-            self.java[index] = Java { dead, ..Java::new(index + 10 * dead) };
+            self.java[index] =
+                Java { dead_predecessors, ..Java::new(index + 10 * dead_predecessors) };
         } else {
             if holds && renews && self.env.now >= renewed_at + PEER_LEASE_MS / 3 {
                 self.renew_java(index);
@@ -116,7 +118,7 @@ impl ReadWrite {
     fn unlock_java(&mut self, index: usize, side: Side) {
         let java = &mut self.java[index];
         java.unlocks += 1;
-        let id = java.unlocks * 1_000 + java.dead as u64 * 10 + index as u64;
+        let id = java.unlocks * 1_000 + java.dead_predecessors as u64 * 10 + index as u64;
         let (latch, now) = (format!("redisson_unlock_latch:{{job}}:{id:032x}"), self.env.now);
         let latch = (latch.as_str(), UNLOCK_LATCH_MS);
         let held = self.run_java(index, |model, run| match side {

@@ -29,22 +29,22 @@ const COPY_MS: u64 = 12_000;
 /// The number of schedules of each test.
 const SCHEDULES: u64 = 300;
 
-/// The faults of one schedule. Probabilities are in per cent.
+/// The faults of one schedule. Numbers that end in `_percent` are probabilities.
 #[derive(Clone, Debug)]
 struct Settings {
     /// The probability that a holder dies without a release.
-    dies: u32,
+    death_percent: u32,
     /// The probability that a holder does nothing for a while after its grant.
-    pauses: u32,
+    pause_percent: u32,
     /// The probability that a Java thread with a hold dies, at each of its actions.
-    java_dies: u32,
+    java_death_percent: u32,
     /// The probability that a client gives up after a refusal.
-    aborts: u32,
+    abort_percent: u32,
     /// The probability that a client does not know Redis' clock, so that its requests have no
     /// bound.
-    unbounded: u32,
+    unbounded_percent: u32,
     /// The probability that a waiting writer keeps new readers out.
-    prefers_writers: u32,
+    prefers_writers_percent: u32,
     /// The number of concurrent clients of this library; nested reads are not counted.
     clients: usize,
     /// The number of Java threads.
@@ -72,12 +72,12 @@ fn plan(seed: u64) -> Plan<Settings> {
         max_copy_delay_ms: COPY_MS,
     };
     let settings = Settings {
-        dies: chance(10),
-        java_dies: chance(3),
-        pauses: chance(15),
-        aborts: chance(10),
-        unbounded: chance(30),
-        prefers_writers: chance(50),
+        death_percent: chance(10),
+        java_death_percent: chance(3),
+        pause_percent: chance(15),
+        abort_percent: chance(10),
+        unbounded_percent: chance(30),
+        prefers_writers_percent: chance(50),
         clients: rng.usize(2..5),
         java: rng.usize(0..3),
         trusts_whole_lease: false,
@@ -88,7 +88,7 @@ fn plan(seed: u64) -> Plan<Settings> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A new client starts. The number only makes the timers distinct.
+    /// A new client starts. The number only tells the timers apart.
     Begin(usize),
     /// An attempt times out, a pause ends, or a hold needs a renewal.
     Client(usize),

@@ -46,7 +46,7 @@ fn with_a_bound_that_moves_one_owner_is_granted_twice() {
 fn without_a_long_memory_an_unbounded_request_is_granted_twice() {
     assert_needed("a long memory", GRANTED_AGAIN, |plan| {
         plan.settings.brief_memory = true;
-        plan.settings.unbounded = 50;
+        plan.settings.unbounded_percent = 50;
     });
 }
 
@@ -104,7 +104,7 @@ fn a_want_that_outlives_its_writer_keeps_readers_out_needlessly() {
 fn a_reader_that_trusts_its_lease_beyond_redisson_s_renewal_loses_its_hold() {
     assert_needed("the limit of a reader's trust", NOT_STORED, |plan| {
         plan.settings.trusts_whole_lease = true;
-        plan.settings.java_dies = 20;
+        plan.settings.java_death_percent = 20;
     });
 }
 

@@ -91,7 +91,7 @@ impl ScriptModel {
             .filter(|key| {
                 all.len() <= SWEPT || last_owners.iter().any(|owner| key.starts_with(owner))
             })
-            .filter(|_| !self.leaves_out("what earlier owners left goes"))
+            .filter(|_| !self.leaves_out("fields of earlier owners are removed"))
             .cloned()
             .collect();
         let Some(token) = self.mint(run, &run.keys[2], number(run, 7)) else {
