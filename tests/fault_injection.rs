@@ -1,5 +1,5 @@
 //! Faulty gateways: each faulty response by itself, and the matrix of every object, operation and
-//! fault.
+//! fault. The numbers above tests, such as S4, are those of the scenarios in `docs/reliability.md`.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(

@@ -93,7 +93,7 @@ impl Redis {
     }
 
     /// Loads all scripts, so that each call takes a single request.
-    pub async fn learn(&mut self) {
+    pub async fn load_scripts(&mut self) {
         for script in scripts::ALL {
             self.query::<String>(&["SCRIPT", "LOAD", &script.source(false)]).await;
         }

@@ -39,7 +39,7 @@ impl TestEnv {
     pub async fn new() -> Self {
         let mut redis = Redis::start().await;
         // The scripts are loaded, so that each call takes one request.
-        redis.learn().await;
+        redis.load_scripts().await;
         let proxy = FaultProxy::start(redis.address()).await;
         Self { redis, proxy }
     }

@@ -40,7 +40,7 @@ async fn an_unreadable_response_is_undone_and_reported_as_unreachable() {
     let (env, lock, host) = env().await;
     for (name, response, kind) in indeterminate() {
         let mut faults = vec![Fault::executed(response.clone())];
-        // Half of a response that does not exist is an empty response, which is another case.
+        // A truncated response is half of the real one, which exists only after an execution.
         if !matches!(response, FaultResponse::Truncated) {
             faults.push(Fault::not_executed(response));
         }
@@ -63,7 +63,7 @@ async fn an_acquisition_without_a_response_is_undone_and_reported_as_timed_out()
         for fault in [Fault::not_executed(response.clone()), Fault::executed(response)] {
             let (env, error) = silenced(fault).await;
             assert_eq!(error, AcquireError::Unreachable(FailureKind::TimedOut));
-            env.assert_nothing_is_held("silence").await;
+            env.assert_nothing_is_held("no response").await;
             // No connection is left that could deliver another request.
             until(async || env.proxy.is_quiet()).await;
         }
@@ -151,12 +151,13 @@ async fn if_the_undo_has_no_reply_either_the_outcome_is_unknown_until_the_lease_
     let lease = Duration::from_millis(500);
     let options = AcquireOptions::new().lease(lease);
     let (env, lock, host) = env().await;
+    // Every sixth kind of response: each one costs a lease in real time.
     for (name, response, kind) in indeterminate().into_iter().step_by(6) {
         let fault = Fault::executed(response);
         // The undo is not executed: the hold remains until it expires.
-        let nothing = Fault::not_executed(FaultResponse::Bytes(Vec::new()));
+        let empty = Fault::not_executed(FaultResponse::Bytes(Vec::new()));
         let plan = move |seen: &RecordedCall| {
-            if seen.script == ACQUIRE { fault.clone() } else { nothing.clone() }
+            if seen.script == ACQUIRE { fault.clone() } else { empty.clone() }
         };
         env.reset(plan).await;
         let call = lock.try_acquire_with(options);
@@ -171,7 +172,7 @@ async fn if_the_undo_has_no_reply_either_the_outcome_is_unknown_until_the_lease_
 }
 
 #[tokio::test]
-async fn if_the_undoing_is_refused_it_is_unknown() {
+async fn an_acquisition_whose_undo_is_refused_is_unknown() {
     let (env, lock, host) = env().await;
     for (name, response) in refusals() {
         let plan = move |seen: &RecordedCall| match seen.script {

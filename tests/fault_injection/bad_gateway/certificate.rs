@@ -23,6 +23,7 @@ struct Impostor {
     url: String,
     certificate: Vec<u8>,
     received: Arc<Mutex<Vec<String>>>,
+    /// The numbers of handshakes that were begun and that were completed.
     handshakes: Arc<Mutex<(u32, u32)>>,
 }
 
@@ -46,7 +47,7 @@ impl Impostor {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let text = answer(&acceptor, stream, &handshakes).await;
+                let text = respond(&acceptor, stream, &handshakes).await;
                 received.lock().unwrap().extend(text);
             }
         });
@@ -61,7 +62,7 @@ impl Impostor {
 }
 
 /// Accepts a connection; returns the request if the handshake succeeds.
-async fn answer(
+async fn respond(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
     handshakes: &Mutex<(u32, u32)>,
@@ -71,9 +72,9 @@ async fn answer(
     handshakes.lock().unwrap().1 += 1;
     let mut head = [0; 4096];
     let length = stream.read(&mut head).await.ok()?;
-    let failed =
+    let unavailable =
         b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    stream.write_all(failed).await.ok()?;
+    stream.write_all(unavailable).await.ok()?;
     stream.shutdown().await.ok()?;
     Some(String::from_utf8_lossy(&head[..length]).into_owned())
 }
@@ -91,8 +92,8 @@ async fn an_untrusted_certificate_ends_a_connection_before_a_request_is_sent() {
     assert!(!shown.contains(TOKEN), "{shown}");
     assert!(error.host().is_some_and(|host| host.starts_with("localhost:")), "{shown}");
     assert!(shown.contains("UnknownIssuer"), "the source says why: {shown}");
-    let (begun, ended) = *impostor.handshakes.lock().unwrap();
-    assert!(begun > 0 && ended == 0, "{begun} {ended}");
+    let (begun, completed) = *impostor.handshakes.lock().unwrap();
+    assert!(begun > 0 && completed == 0, "{begun} {completed}");
 
     // A client that trusts the certificate gets through, so the certificate was the reason.
     let certificate = reqwest::Certificate::from_der(&impostor.certificate).unwrap();

@@ -106,12 +106,12 @@ async fn a_request_that_arrives_after_the_wait_was_cancelled_is_not_granted() {
     })
     .await;
     let lock = env.client_with_long_attempts().lock("job").unwrap();
-    let asked = async {
+    let was_sent = async {
         while env.proxy.count("lock_acquire") == 0 {
             tokio::task::yield_now().await;
         }
     };
-    let error = lock.acquire_cancellable(AcquireOptions::new(), asked).await.unwrap_err();
+    let error = lock.acquire_cancellable(AcquireOptions::new(), was_sent).await.unwrap_err();
     assert_eq!(error, AcquireError::Cancelled { held_at_most: None });
     assert_eq!(env.proxy.deliver_copies().await, 1);
     env.assert_nothing_is_held("cancelled").await;
@@ -130,11 +130,12 @@ async fn a_last_try_that_arrives_after_the_lock_was_freed_is_not_granted() {
     env.assert_nothing_is_held("last try").await;
 }
 
-/// A transport that sends only the hashes of scripts, never their source.
+/// A transport that sends `EVALSHA`, but not the `EVAL` with the source that follows it if Redis
+/// does not know the script.
 #[derive(Debug, Default)]
-struct Hashes(Reqwest);
+struct EvalshaOnly(Reqwest);
 
-impl Transport for Hashes {
+impl Transport for EvalshaOnly {
     type Sending = Pin<Box<dyn Future<Output = Result<Response, FailureKind>> + Send>>;
     type Stream = ReqwestStream;
 
@@ -156,21 +157,22 @@ impl Transport for Hashes {
 
 /// S61.
 #[tokio::test]
-async fn a_hash_has_left_although_its_text_has_not() {
+async fn an_evalsha_whose_eval_was_not_sent_has_an_unknown_outcome() {
     let mut env = TestEnv::with(|seen| match seen.script {
         "lock_acquire" => Fault::none().copied(),
         _ => Fault::none(),
     })
     .await;
-    let client = Client::new(env.gateway_with_long_attempts(), Hashes::default(), TokioHost::new());
+    let client =
+        Client::new(env.gateway_with_long_attempts(), EvalshaOnly::default(), TokioHost::new());
     env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
-    // Another client sends the script, and then the network delivers a copy of the hash.
-    env.redis.learn().await;
+    // Another client loads the script; then the network delivers a copy of the `EVALSHA`.
+    env.redis.load_scripts().await;
     env.proxy.deliver_copies().await;
     assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
-    // Without Redis' clock the client may be granted the lock for ten minutes, and holds it for a
-    // lease from then on.
+    // The client has not seen Redis' clock, so the request has no bound: Redis may grant it for ten
+    // minutes, and the hold then lasts for a lease.
     let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error.kind else {
         panic!("{error:?}")
     };

@@ -11,6 +11,8 @@ use test_support::faults::{Fault, FaultResponse};
 use test_support::test_env::{TestEnv, until};
 
 const RELEASE: &str = "lock_release";
+/// The attempts of a release.
+const MAX_ATTEMPTS: usize = 5;
 
 /// Injects this fault into the first `times` releases.
 fn releasing(times: usize, fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
@@ -37,12 +39,13 @@ async fn a_retry_after_a_bad_response_succeeds() {
 }
 
 #[tokio::test]
-async fn five_bad_responses_are_unknown_and_a_later_release_gets_the_result() {
+async fn a_release_with_five_bad_responses_is_unknown_and_a_later_one_returns_the_result() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
+    // Every fourth kind of response: each one costs five attempts.
     for (name, response, kind) in indeterminate().into_iter().step_by(4) {
-        env.reset(releasing(5, Fault::executed(response))).await;
+        env.reset(releasing(MAX_ATTEMPTS, Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let error = env.in_virtual_time(&host, lease.release()).await.unwrap_err();
         let ReleaseError::Unknown { cause, .. } = error.kind else { panic!("{name}: {error}") };
@@ -54,7 +57,7 @@ async fn five_bad_responses_are_unknown_and_a_later_release_gets_the_result() {
 
 /// S14.
 #[tokio::test]
-async fn a_release_that_never_arrives_leaves_the_hold_to_run_out() {
+async fn a_release_that_never_arrives_leaves_the_hold_until_it_expires() {
     let env =
         TestEnv::with(releasing(usize::MAX, Fault::not_executed(FaultResponse::Silence))).await;
     // Short, since Redis measures it in real time.

@@ -8,8 +8,8 @@ use test_support::fault_proxy::RecordedCall;
 use test_support::faults::Fault;
 use test_support::test_env::TestEnv;
 
-/// Injects this fault into everything except acquisitions and releases.
-fn between(fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
+/// Injects this fault into all calls but acquisitions and releases.
+fn while_held(fault: Fault) -> impl Fn(&RecordedCall) -> Fault {
     move |seen| match seen.script {
         "lock_acquire" | "lock_release" => Fault::none(),
         _ => fault.clone(),
@@ -23,7 +23,7 @@ async fn a_renewal_without_a_reply_is_neither_done_nor_lost() {
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     for (name, response, kind) in indeterminate() {
-        env.reset(between(Fault::executed(response))).await;
+        env.reset(while_held(Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let renewed = env.in_virtual_time(&host, lease.renew(None)).await;
         assert_eq!(renewed.unwrap_err(), RequestError::Unreachable(kind), "{name}");
@@ -40,7 +40,7 @@ async fn a_renewal_that_is_refused_is_not_lost() {
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     for (name, response) in refusals() {
-        env.reset(between(Fault::not_executed(response))).await;
+        env.reset(while_held(Fault::not_executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let error = env.in_virtual_time(&host, lease.renew(None)).await.unwrap_err();
         let RequestError::Refused(refusal) = error.kind else { panic!("{name}: {error}") };
@@ -55,8 +55,9 @@ async fn a_query_without_a_reply_fails() {
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
+    // Every third kind of response: each one costs three queries of several attempts.
     for (name, response, kind) in indeterminate().into_iter().step_by(3) {
-        env.reset(between(Fault::executed(response))).await;
+        env.reset(while_held(Fault::executed(response))).await;
         let lease = lock.acquire().await.unwrap();
         let unreachable = RequestError::Unreachable(kind);
         let inspected = env.in_virtual_time(&host, lock.inspect()).await;

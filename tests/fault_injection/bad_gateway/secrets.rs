@@ -11,21 +11,22 @@ use test_support::test_env::TestEnv;
 
 const LOCK: &str = "canary-lock-0123456789";
 
-/// Checks what an error shows, caused by the response with this name.
+/// Checks the text of an error; the arguments are the text and the name of the response that has
+/// caused the error.
 type Check = fn(&TestEnv, &str, &str);
 
 fn shown(error: &(impl Debug + Display)) -> String {
     format!("{error} {error:?} {error:#?}")
 }
 
-/// Asserts that the output contains nothing of what was sent, except the name of the lock.
-fn assert_silent_but_for_names(env: &TestEnv, shown: &str, name: &str) {
+/// Asserts that the output contains the name of the lock, and otherwise no part of a request.
+fn assert_shows_only_names(env: &TestEnv, shown: &str, name: &str) {
     assert!(shown.contains(LOCK), "{name}: {shown}");
-    assert_silent(env, &shown.replace(LOCK, ""), name);
+    assert_shows_no_secret(env, &shown.replace(LOCK, ""), name);
 }
 
-/// Asserts that the output contains nothing of what was sent.
-fn assert_silent(env: &TestEnv, shown: &str, name: &str) {
+/// Asserts that the output contains no secret: no part of a request.
+fn assert_shows_no_secret(env: &TestEnv, shown: &str, name: &str) {
     assert!(!shown.contains(TOKEN) && !shown.contains("Bearer"), "{name}: {shown}");
     for seen in env.proxy.calls() {
         for word in seen.words.iter().filter(|word| word.len() > 12) {
@@ -36,19 +37,20 @@ fn assert_silent(env: &TestEnv, shown: &str, name: &str) {
 
 #[tokio::test]
 async fn no_error_shows_what_was_sent() {
-    let mut answers: Vec<(&str, FaultResponse)> = refusals();
+    let mut responses: Vec<(&str, FaultResponse)> = refusals();
     // One response of each kind of failure.
     let kinds = ["a page", "nothing", "10 MB", "503"];
     let failures = indeterminate().into_iter().filter(|(name, ..)| kinds.contains(name));
-    answers.extend(failures.map(|(name, response, _)| (name, response)));
-    assert_eq!(answers.len(), refusals().len() + kinds.len());
+    responses.extend(failures.map(|(name, response, _)| (name, response)));
+    assert_eq!(responses.len(), refusals().len() + kinds.len());
     let env = TestEnv::new().await;
     let (client, host) = env.virtual_client();
     let open = client.lock(LOCK).unwrap();
     let redacting = client.redact_names().lock(LOCK).unwrap();
-    let checks: [(_, Check); 2] = [(open, assert_silent_but_for_names), (redacting, assert_silent)];
+    let checks: [(_, Check); 2] =
+        [(open, assert_shows_only_names), (redacting, assert_shows_no_secret)];
     for ((name, response), (lock, check)) in
-        answers.iter().flat_map(|answer| checks.each_ref().map(|check| (answer, check)))
+        responses.iter().flat_map(|response| checks.each_ref().map(|check| (response, check)))
     {
         let fault = Fault::executed(response.clone());
         // The first acquisition succeeds, so that there is a hold to inspect.
@@ -91,6 +93,6 @@ async fn no_object_shows_a_token_or_an_owner() {
     let lock = owner.lock("job").unwrap();
     let lease = lock.acquire().await.unwrap();
     let text = format!("{client:?} {owner:?} {lock:?} {lease:?} {:?}", env.gateway());
-    assert_silent(&env, &text, "objects");
+    assert_shows_no_secret(&env, &text, "objects");
     lease.release().await.unwrap();
 }

@@ -20,10 +20,10 @@ use test_support::test_env::{LONG_ATTEMPT, NativeClient};
 /// The time for an attempt without a response: each test of silence waits for it.
 const SILENT_ATTEMPT: Duration = Duration::from_secs(5);
 /// The number of cells that run concurrently.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// Without `EDGELATCH_FAULTS=all`, one of this many cells is tested: a prime, so that each fault
 /// and each object occurs.
-const THIN: usize = 19;
+const ONE_IN: usize = 19;
 
 /// One cell: an object, and the fault of a request about it.
 pub(crate) struct Cell {
@@ -31,32 +31,32 @@ pub(crate) struct Cell {
     pub(crate) action: Action,
     pub(crate) times: Times,
     pub(crate) name: String,
-    /// Clients of correct gateways.
-    pub(crate) honest: Vec<NativeClient>,
-    /// Clients of faulty gateways.
-    pub(crate) bad: Vec<NativeClient>,
+    /// Clients of the servers' gateways without a proxy in between.
+    pub(crate) direct: Vec<NativeClient>,
+    /// Clients of the same gateways through proxies that inject the fault.
+    pub(crate) faulty: Vec<NativeClient>,
     proxies: Vec<FaultProxy>,
 }
 
-/// Tests the cells of an operation that make `sense`, and prints their number.
+/// Tests the cells to which an operation `applies`, and prints their number.
 pub(crate) async fn each_cell<F>(
     operation: &str,
-    sense: fn(Object, &Action, Times) -> bool,
-    look: fn(Cell) -> F,
+    applies: fn(Object, &Action, Times) -> bool,
+    test: fn(Cell) -> F,
 ) where
     F: Future<Output = ()> + 'static,
 {
-    LocalSet::new().run_until(run(operation, sense, look)).await;
+    LocalSet::new().run_until(run(operation, applies, test)).await;
 }
 
-async fn run<F>(operation: &str, sense: fn(Object, &Action, Times) -> bool, look: fn(Cell) -> F)
+async fn run<F>(operation: &str, applies: fn(Object, &Action, Times) -> bool, test: fn(Cell) -> F)
 where
     F: Future<Output = ()> + 'static,
 {
-    let mut ground = [Redis::start().await, Redis::start().await, Redis::start().await];
-    for redis in &mut ground {
-        // The scripts are loaded, so that each call takes one request.
-        redis.learn().await;
+    let mut servers = [Redis::start().await, Redis::start().await, Redis::start().await];
+    for redis in &mut servers {
+        // With loaded scripts each call takes one request.
+        redis.load_scripts().await;
     }
     let all = env::var("EDGELATCH_FAULTS").is_ok_and(|cells| cells == "all");
     let cells: Vec<(Object, Action, Times)> = Object::ALL
@@ -64,60 +64,60 @@ where
         .flat_map(|object| {
             actions().into_iter().map(move |(action, times)| (object, action, times))
         })
-        .filter(|(object, action, times)| sense(*object, action, *times))
+        .filter(|(object, action, times)| applies(*object, action, *times))
         .enumerate()
-        .filter(|(number, _)| all || (number + operation.len()).is_multiple_of(THIN))
+        .filter(|(number, _)| all || (number + operation.len()).is_multiple_of(ONE_IN))
         .map(|(_, cell)| cell)
         .collect();
-    let (places, mut looking) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+    let (permits, mut running) = (Arc::new(Semaphore::new(MAX_CONCURRENT)), JoinSet::new());
     for (number, (object, action, times)) in cells.iter().cloned().enumerate() {
-        let place = Arc::clone(&places).acquire_owned().await.unwrap();
-        let what = format!("{operation}, {object:?}, {}, {times:?}", action.name);
-        let cell = Cell::new(&ground, object, action, times, format!("cell-{number}")).await;
-        looking.spawn_local(async move {
-            let _place = place;
-            let outcome = spawn_local(look(cell)).await;
-            outcome.err().map(|error| format!("{what}: {error}"))
+        let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
+        let label = format!("{operation}, {object:?}, {}, {times:?}", action.name);
+        let cell = Cell::new(&servers, object, action, times, format!("cell-{number}")).await;
+        running.spawn_local(async move {
+            let _permit = permit;
+            let outcome = spawn_local(test(cell)).await;
+            outcome.err().map(|error| format!("{label}: {error}"))
         });
     }
-    let broken: Vec<String> = looking.join_all().await.into_iter().flatten().collect();
+    let broken: Vec<String> = running.join_all().await.into_iter().flatten().collect();
     println!("{operation}: {} cells", cells.len());
     assert!(broken.is_empty(), "{} of {} cells: {broken:#?}", broken.len(), cells.len());
 }
 
 impl Cell {
     async fn new(
-        ground: &[Redis; 3],
+        servers: &[Redis; 3],
         object: Object,
         action: Action,
         times: Times,
         name: String,
     ) -> Self {
-        let (mut proxies, mut honest, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut proxies, mut direct, mut faulty) = (Vec::new(), Vec::new(), Vec::new());
         let is_silent = matches!(action.fault.response, FaultResponse::Silence);
         let attempt = if is_silent { SILENT_ATTEMPT } else { LONG_ATTEMPT };
-        for redis in ground {
+        for redis in servers {
             let proxy = FaultProxy::start(redis.address()).await;
-            bad.push(client(&proxy.url(), attempt));
-            honest.push(client(&format!("http://{}", redis.address()), LONG_ATTEMPT));
+            faulty.push(client(&proxy.url(), attempt));
+            direct.push(client(&format!("http://{}", redis.address()), LONG_ATTEMPT));
             proxies.push(proxy);
         }
-        object.prepare(&honest[0], &name).await;
-        Self { object, action, times, name, honest, bad, proxies }
+        object.prepare(&direct[0], &name).await;
+        Self { object, action, times, name, direct, faulty, proxies }
     }
 
     /// The lock under test, through the faulty gateways.
     pub(crate) fn lock(&self) -> AnyLock {
-        self.object.of(&self.bad, &self.name)
+        self.object.of(&self.faulty, &self.name)
     }
 
     /// A lock that excludes it, through the correct gateways.
     pub(crate) fn rival(&self) -> AnyLock {
-        self.object.rival().of(&self.honest, &self.name)
+        self.object.rival().of(&self.direct, &self.name)
     }
 
-    /// From now on the first or all requests of this operation have the fault.
-    pub(crate) fn befall(&self, operation: &'static str) {
+    /// Injects the fault into the first or all of the further requests of this operation.
+    pub(crate) fn inject_fault(&self, operation: &'static str) {
         for proxy in &self.proxies {
             let (fault, times) = (self.action.fault.clone(), self.times);
             proxy.plan(move |seen| {
@@ -132,13 +132,13 @@ impl Cell {
     }
 
     /// The number of requests of this operation.
-    pub(crate) fn seen(&self, operation: &str) -> usize {
+    pub(crate) fn count_requests(&self, operation: &str) -> usize {
         let all = self.proxies.iter().flat_map(FaultProxy::calls);
         all.filter(|seen| operation_of(seen.script) == operation).count()
     }
 
-    /// Ends all faults and delivers the copies that were kept.
-    pub(crate) async fn heal(&self) {
+    /// Ends all faults, and delivers the copies that were kept back.
+    pub(crate) async fn end_faults(&self) {
         for proxy in &self.proxies {
             proxy.deliver_copies().await;
             proxy.plan(|_| Fault::none());
@@ -147,12 +147,12 @@ impl Cell {
 
     /// Asserts that another client is refused.
     pub(crate) async fn assert_held(&self) {
-        self.object.assert_held(&self.honest, &self.name).await;
+        self.object.assert_held(&self.direct, &self.name).await;
     }
 
     /// Asserts that no client holds any part of it.
     pub(crate) async fn assert_free(&self) {
-        self.object.assert_free(&self.honest, &self.name).await;
+        self.object.assert_free(&self.direct, &self.name).await;
     }
 }
 

@@ -98,7 +98,7 @@ impl Object {
         if self == Self::Read { Self::Write } else { self }
     }
 
-    /// Locks that can all be acquired if nothing is left of a hold, and not if any part of it is.
+    /// Locks that can all be acquired if no part of a hold is left, and not all of them otherwise.
     fn rivals(self, clients: &[NativeClient], name: &str) -> Vec<AnyLock> {
         // A red lock can be acquired although one node is held, so each node is tested.
         if self == Self::Red {

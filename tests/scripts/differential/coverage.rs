@@ -47,7 +47,7 @@ pub(crate) fn run_all<S: Strategy<Value: Clone + 'static>>(
 ) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let mut redis = runtime.block_on(Redis::start());
-    runtime.block_on(redis.learn());
+    runtime.block_on(redis.load_scripts());
     runtime.block_on(redis.listen(channels));
     // The runner draws and shrinks; the loop below counts.
     let mut runner = TestRunner::new(cases(1));
