@@ -26,6 +26,7 @@ impl Hold {
     /// possible.
     fn new(speed: u64) -> Self {
         let machine = auto_renewal_machine(LeaseTime::DEFAULT, true);
+        // The grant's reply has taken 10 ms.
         Self { machine, now: START + ms(10), speed, expires_ms: LEASE_MS, calls: 0 }
     }
 

@@ -17,7 +17,7 @@ use crate::language::{LEASE_MS, acquire_spec, ms};
 /// The time from a client to Redis, or back.
 const ONE_WAY_MS: u64 = 1;
 
-/// The holder before the first hand-off, which is none of the clients.
+/// The holder before the first hand-off: a program outside the simulation.
 const OTHER_PROGRAM: usize = usize::MAX;
 
 /// An event of one client.
@@ -60,6 +60,7 @@ struct Simulation {
     scheduled: u64,
     /// The client that holds the lock; [`OTHER_PROGRAM`] at first.
     holder: Option<usize>,
+    /// The number of acquire calls that clients have sent.
     requests: u32,
     grant_message: GrantMessage,
     hold_ms: u64,
@@ -251,11 +252,14 @@ fn expect_cost_at_most(max_requests: f64, max_ms: f64, grant_message: GrantMessa
 /// S78.
 #[test]
 fn a_hand_off_among_many_waiters_costs_few_requests_and_little_time() {
+    // The release, the retry that is granted, and at most one and a half wasted retries.
     expect_cost_at_most(3.5, 12.0, GrantMessage::Lock);
 }
 
 #[test]
 fn a_hand_off_of_permits_costs_few_requests_and_little_time() {
+    // A message about permits counts twenty listeners at most, so that a hundred clients spread
+    // their retries too little.
     expect_cost_at_most(60.0, 12.0, GrantMessage::Permits);
 }
 

@@ -123,9 +123,10 @@ async fn calls_whose_script_redis_does_not_know_are_sent_again_together_with_the
     let env = TestEnv::new().await;
     env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let results = try_acquire_all(&env.client(), 10).await;
-    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (2, 20));
+    // Ten calls by the script's hash, and the ten again with its source.
+    assert_eq!((env.proxy.requests(), env.proxy.count("lock_acquire")), (2, 10 + 10));
     release_all(results).await;
-    // Scripts of more than 64 kB in total are split into several requests.
+    // Calls whose scripts have more than 64 kB in total are split into several requests.
     env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let before = env.proxy.requests();
     release_all(try_acquire_all(&env.client(), 60).await).await;
@@ -171,9 +172,9 @@ async fn a_call_that_is_not_polled_delays_no_other_and_finds_its_reply() {
 #[tokio::test]
 async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
     let reply_now = Arc::new(Notify::new());
-    let late = Arc::clone(&reply_now);
+    let delay = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match seen.script {
-        "lock_acquire" => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
+        "lock_acquire" => Fault::executed(FaultResponse::Delayed(Arc::clone(&delay))),
         _ => Fault::none(),
     })
     .await;
@@ -200,9 +201,9 @@ async fn a_call_cancelled_during_its_request_leaves_the_other_calls_intact() {
 #[tokio::test]
 async fn a_batch_does_not_wait_for_the_one_before_it() {
     let reply_now = Arc::new(Notify::new());
-    let late = Arc::clone(&reply_now);
+    let delay = Arc::clone(&reply_now);
     let env = TestEnv::with(move |seen| match (seen.script, seen.number) {
-        ("lock_acquire", 1..=3) => Fault::executed(FaultResponse::Delayed(Arc::clone(&late))),
+        ("lock_acquire", 1..=3) => Fault::executed(FaultResponse::Delayed(Arc::clone(&delay))),
         _ => Fault::none(),
     })
     .await;
@@ -240,14 +241,15 @@ async fn calls_without_a_response_are_retried_and_granted_once() {
         })
         .await;
         let results = try_acquire_all(&env.client(), 3).await;
-        assert_eq!(env.proxy.count("lock_acquire"), 6);
+        // Each of the three calls is sent twice.
+        assert_eq!(env.proxy.count("lock_acquire"), 3 + 3);
         for number in 0..3 {
             let name = format!("job:{number}");
             assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", &name]).await, ["1"]);
         }
         release_all(results).await;
-        // The client does not know yet whether the gateway has pipelines, so the next requests are
-        // single.
+        // The client does not know yet whether the gateway has pipelines, so that it sends each
+        // retry and each release as a single request after the pipeline.
         assert_eq!(env.proxy.requests(), 1 + 3 + 3);
         env.assert_nothing_is_held("lost").await;
     }
@@ -266,7 +268,8 @@ async fn each_call_of_a_partly_executed_batch_is_granted_once() {
         })
         .await;
         let results = try_acquire_all(&env.client(), 3).await;
-        assert_eq!(env.proxy.count("lock_acquire"), 6);
+        // Each of the three calls is sent twice.
+        assert_eq!(env.proxy.count("lock_acquire"), 3 + 3);
         for result in &results {
             let lease = result.as_ref().unwrap().as_ref().unwrap();
             let name = lease.name().as_str();
@@ -292,6 +295,7 @@ async fn a_lost_response_does_not_disable_pipelines_that_have_worked() {
     release_all(try_acquire_all(&client, 3).await).await;
     let before = env.proxy.requests();
     release_all(try_acquire_all(&client, 3).await).await;
+    // One request for the acquisitions, one for the releases.
     assert_eq!(env.proxy.requests(), before + 2);
 }
 
@@ -354,5 +358,6 @@ async fn a_gateway_that_hangs_on_pipelines_gets_single_requests_after_one_attemp
     for lease in tries.join_all().await {
         assert_eq!(lease.unwrap().unwrap().release().await, Ok(Released::Released));
     }
+    // The pipeline, and a request for each acquisition and each release.
     assert_eq!(env.proxy.requests(), 1 + 3 + 3);
 }

@@ -76,6 +76,7 @@ async fn a_dropped_stream_is_closed(transport: &impl Transport, env: &TransportE
     .await;
     assert_eq!(count(transport, env, "closed").await, 0);
     drop(stream);
+    // The peer counts a connection as closed once the client has closed it.
     while count(transport, env, "closed").await == 0 {}
     reset_counts(transport, env).await;
 }
