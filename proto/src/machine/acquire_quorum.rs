@@ -35,9 +35,9 @@ use crate::protocol::calls::Target;
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 
-/// The shortest and the longest time for a node's reply.
-const NODE_MIN: Duration = Duration::from_millis(100);
-const NODE_MAX: Duration = Duration::from_secs(1);
+/// The shortest and the longest time for one attempt at a node: a tenth of the lease within these.
+const NODE_ATTEMPT_MIN: Duration = Duration::from_millis(100);
+const NODE_ATTEMPT_MAX: Duration = Duration::from_secs(1);
 /// The calls of one node. In a pass: a try, a raise of its token, the undoing, and a second undoing
 /// in case the first is not confirmed. In the last pass: the undoing of an owner kept until then, a
 /// try, a raise, the undoing.
@@ -49,8 +49,8 @@ pub struct AcquireQuorum {
     parts: Parts,
     keep_time: Duration,
     kept_until: Option<Instant>,
-    /// Whether leases that were too short were already extended since the last pause: only once, as
-    /// in `AcquireAll`.
+    /// Whether short leases were already extended since the last pause. They are extended only once:
+    /// if that is not enough, round trips take too long for this lease.
     extended: bool,
     /// `Requesting((nodes, last))`: the tried nodes, and whether this is the last pass. `Pausing`
     /// has the nodes to try after the pause.
@@ -75,8 +75,8 @@ impl AcquireQuorum {
         now: Instant,
     ) -> Self {
         let (QuorumNodes { parts, keep_time }, params) = spec.split();
-        let node_time = (params.lease.get() / 10).clamp(NODE_MIN, NODE_MAX);
-        let attempt_time = node_time.min(params.attempt_time.within(params.lease));
+        let node_attempt = (params.lease.get() / 10).clamp(NODE_ATTEMPT_MIN, NODE_ATTEMPT_MAX);
+        let attempt_time = node_attempt.min(params.attempt_time.within(params.lease));
         let targets = parts.into_iter().map(Target::Lock).collect();
         let parts = Parts::new(targets, &params, attempt_time, RESERVED, entropy, &clocks, now);
         let stage = Stage::Requesting((NodeSet::All, false));
@@ -89,47 +89,49 @@ impl AcquireQuorum {
         self.parts.count() / 2 + 1
     }
 
-    /// The number of nodes that may be missing.
-    const fn tolerated(&self) -> usize {
+    /// The largest number of nodes that a majority can do without.
+    const fn max_missing(&self) -> usize {
         self.parts.count().saturating_sub(self.quorum())
     }
 
-    /// Tries all missing nodes. The lowest keeps its owner if it refuses, unless a node is held;
-    /// the other nodes end theirs.
+    /// Tries all nodes that are not held, and extends those whose renewal is due.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(&|part| part.needs_try(now));
-        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
-        self.send_tries(&places, last, now);
+        let indices = self.parts.indices_where(&|part| part.needs_try(now));
+        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(indices.len());
+        self.send_tries(&indices, last, now);
         self.stage = Stage::Requesting((NodeSet::All, last));
     }
 
-    fn send_tries(&mut self, places: &[usize], last: bool, now: Instant) {
-        // The clock that is most ahead, so that no node finds the token smaller than its last.
+    /// Sends a try to each of these nodes, with one proposed token. A refusal ends the owner of each
+    /// node; if no node is held, the lowest of them keeps its owner, for the wait for that node.
+    fn send_tries(&mut self, indices: &[usize], last: bool, now: Instant) {
+        // By the clock that is most ahead, so that no node has a larger token already.
         let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());
-        let newest = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
-        let token = newest.map(|ms| (ms + 1).saturating_mul(1000));
-        for place in places {
-            self.parts.update(*place, |part, _| part.propose(token));
+        let latest_ms = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
+        let token = latest_ms.map(|ms| (ms + 1).saturating_mul(1000));
+        for index in indices {
+            self.parts.update(*index, |part, _| part.propose(token));
         }
-        let lowest = self.held(now).next().is_none().then(|| places.first().copied()).flatten();
-        self.parts.send_tries(places, last, lowest, None, now);
+        let lowest = self.held(now).next().is_none().then(|| indices.first().copied()).flatten();
+        self.parts.send_tries(indices, last, lowest, None, now);
     }
 
-    fn try_lowest(&mut self, place: usize, now: Instant) {
+    /// Tries only the lowest node, for which this client waits.
+    fn try_lowest(&mut self, index: usize, now: Instant) {
         if self.parts.is_wait_over(now) || !self.parts.can_afford_pass(1) {
             return self.try_all(now);
         }
-        self.send_tries(&[place], false, now);
-        self.stage = Stage::Requesting((NodeSet::Lowest(place), false));
+        self.send_tries(&[index], false, now);
+        self.stage = Stage::Requesting((NodeSet::Lowest(index), false));
     }
 
     /// Decides after a reply or a failure: a majority at once, all else after all replies.
     fn decide(&mut self, nodes: NodeSet, last: bool, now: Instant) {
         let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
         // The token of a node that is being raised is unknown until its reply.
-        let known = || self.held(now).filter(|(place, ..)| !self.awaits_reply(*place));
-        let stored = |token| known().filter(|(.., other)| *other == token).count();
-        if let Some(token) = held.iter().copied().find(|token| stored(*token) >= self.quorum()) {
+        let with_known_token = || self.held(now).filter(|(index, ..)| !self.awaits_reply(*index));
+        let votes = |token| with_known_token().filter(|(.., stored)| *stored == token).count();
+        if let Some(token) = held.iter().copied().find(|token| votes(*token) >= self.quorum()) {
             return self.complete(token, nodes, last, now);
         }
         if let Some(token) = self.majority_token(now) {
@@ -139,52 +141,52 @@ impl AcquireQuorum {
             return;
         }
         match nodes {
-            NodeSet::Lowest(place) if self.is_held(place, now) => {
+            NodeSet::Lowest(index) if self.is_held(index, now) => {
                 self.parts.reset_backoff();
                 self.kept_until = None;
                 self.try_all(now);
             }
-            NodeSet::All | NodeSet::Lowest(_) => self.refused(last, now),
+            NodeSet::All | NodeSet::Lowest(_) => self.on_refused(last, now),
         }
     }
 
     /// Returns the held nodes, with their leases and the tokens that they store.
     fn held(&self, now: Instant) -> impl Iterator<Item = (usize, Lease, FencingToken)> {
-        self.parts.iter().filter_map(move |(place, part)| {
-            part.held(now).map(|(lease, token)| (place, lease, token))
+        self.parts.iter().filter_map(move |(index, part)| {
+            part.held(now).map(|(lease, token)| (index, lease, token))
         })
     }
 
-    fn is_held(&self, place: usize, now: Instant) -> bool {
-        self.held(now).any(|(held, ..)| held == place)
+    fn is_held(&self, index: usize, now: Instant) -> bool {
+        self.held(now).any(|(held, ..)| held == index)
     }
 
-    fn awaits_reply(&self, place: usize) -> bool {
-        self.parts.get(place).is_some_and(Part::awaits_reply)
+    fn awaits_reply(&self, index: usize) -> bool {
+        self.parts.get(index).is_some_and(Part::awaits_reply)
     }
 
-    /// Ends with the hold if a majority stores this token and enough of its leases is left: the
-    /// hold's lease is that of the node with which the majority ends.
+    /// Continues when a majority stores this token: ends with the hold if enough nodes have enough
+    /// of their leases left, and otherwise extends the short leases once.
     fn complete(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
-        let least = self.parts.shared().lease.validity_min();
+        let min_validity = self.parts.shared().lease.validity_min();
         let voters: Vec<_> = self
             .held(now)
-            .filter(|(place, _, stored)| *stored == token && !self.awaits_reply(*place))
+            .filter(|(index, _, stored)| *stored == token && !self.awaits_reply(*index))
             .collect();
-        let long = voters.iter().filter(|(_, lease, _)| lease.remaining(now) >= least).count();
-        if long >= self.quorum() {
-            let counts = |place| voters.iter().any(|(voter, ..)| *voter == place);
-            let parts = self.parts.iter().map(|(place, part)| MultiGrantPart {
+        let is_valid = |lease: &Lease| lease.remaining(now) >= min_validity;
+        if voters.iter().filter(|(_, lease, _)| is_valid(lease)).count() >= self.quorum() {
+            let counts = |index| voters.iter().any(|(voter, ..)| *voter == index);
+            let parts = self.parts.iter().map(|(index, part)| MultiGrantPart {
                 grant: part.grant(self.parts.shared(), token),
-                counts: counts(place),
+                counts: counts(index),
             });
             let parts = parts.collect();
             self.stage = Stage::Over(Ok(MultiGrant { parts, token }));
         } else if !self.parts.has_pending_replies() {
-            let short = voters.iter().filter(|(_, lease, _)| lease.remaining(now) < least);
-            let short: Vec<usize> = short.map(|(place, ..)| *place).collect();
+            let short = voters.iter().filter(|(_, lease, _)| !is_valid(lease));
+            let short: Vec<usize> = short.map(|(index, ..)| *index).collect();
             if self.extended || !self.parts.can_afford_pass(short.len()) {
-                return self.too_slow(last, now);
+                return self.on_too_slow(last, now);
             }
             self.extended = true;
             self.send_tries(&short, last, now);
@@ -194,8 +196,9 @@ impl AcquireQuorum {
         }
     }
 
-    /// Round trips take too much of the lease: starts again, if the wait allows it.
-    fn too_slow(&mut self, last: bool, now: Instant) {
+    /// Continues when round trips leave too little of the leases: releases all nodes, and starts
+    /// again after a pause unless this was the last pass.
+    fn on_too_slow(&mut self, last: bool, now: Instant) {
         if last {
             return self.stage.end(&mut self.parts, AcquireError::TooSlow);
         }
@@ -204,32 +207,32 @@ impl AcquireQuorum {
     }
 
     /// Continues without a majority, when no reply is due any more.
-    fn refused(&mut self, last: bool, now: Instant) {
+    fn on_refused(&mut self, last: bool, now: Instant) {
         self.extended = false;
         let is_final = |part: &Part| part.status().is_final();
         let is_over = last || self.cannot_agree(now);
-        if is_over || self.parts.places(&is_final).len() > self.tolerated() {
+        if is_over || self.parts.indices_where(&is_final).len() > self.max_missing() {
             let error = self.error(now);
             return self.stage.end(&mut self.parts, error);
         }
-        // A node that is too young counts as unresponsive: a majority may exist without it.
+        // A node that is too young to vote is passed over: a majority may exist without it.
         let lowest = self.parts.iter().find(|(_, part)| {
             matches!(part.status(), PartStatus::Busy { .. } | PartStatus::Held { .. })
         });
-        match lowest.map(|(place, _)| place) {
-            Some(place) if self.is_held(place, now) => {
+        match lowest.map(|(index, _)| index) {
+            Some(index) if self.is_held(index, now) => {
                 let until = *self.kept_until.get_or_insert(now + self.keep_time);
                 if now.has_reached(until) {
                     self.release_all_except(None);
                 } else {
-                    let missing = self.parts.places(&|part| part.held(now).is_none());
-                    missing.into_iter().for_each(|place| self.parts.undo_if_spent(place));
+                    let missing = self.parts.indices_where(&|part| part.held(now).is_none());
+                    missing.into_iter().for_each(|index| self.parts.undo_if_spent(index));
                 }
                 self.pause(NodeSet::All, now);
             }
-            Some(place) => {
-                self.release_all_except(Some(place));
-                self.pause(NodeSet::Lowest(place), now);
+            Some(index) => {
+                self.release_all_except(Some(index));
+                self.pause(NodeSet::Lowest(index), now);
             }
             None => {
                 self.release_all_except(None);
@@ -238,35 +241,36 @@ impl AcquireQuorum {
         }
     }
 
-    /// Releases all nodes, except the awaited one.
-    fn release_all_except(&mut self, but: Option<usize>) {
+    /// Releases all nodes, except `kept`.
+    fn release_all_except(&mut self, kept: Option<usize>) {
         (self.kept_until, self.extended) = (None, false);
         let others: Vec<usize> =
-            (0..self.parts.count()).filter(|place| Some(*place) != but).collect();
+            (0..self.parts.count()).filter(|index| Some(*index) != kept).collect();
         self.parts.undo(&others);
     }
 
     /// The reason why there is no majority.
     fn error(&self, now: Instant) -> AcquireError {
         let statuses = || self.parts.iter().map(|(_, part)| part.status());
-        if statuses().filter(|status| status.is_final()).count() > self.tolerated()
-            && let Some(no) = statuses().find(|status| status.is_final())
+        if statuses().filter(|status| status.is_final()).count() > self.max_missing()
+            && let Some(refusal) = statuses().find(|status| status.is_final())
         {
-            return no.error();
+            return refusal.error();
         }
         if self.cannot_agree(now) {
             return AcquireError::Refused(Refusal::new(RefusalKind::TokenRange, ""));
         }
-        let answers = |status: &&PartStatus| {
+        let has_replied = |status: &&PartStatus| {
             use PartStatus::{Busy, Held, Young};
             matches!(status, Busy { .. } | Young { .. } | Held { .. })
         };
-        if statuses().filter(answers).count() < self.quorum()
+        if statuses().filter(has_replied).count() < self.quorum()
             && let Some(kind) = statuses().find_map(PartStatus::failure)
         {
             return AcquireError::Unreachable(kind);
         }
-        // Until enough holds of other owners expire for a majority; those without an end are last.
+        // The time until enough nodes are free for a majority. A hold without an end counts as the
+        // last to expire.
         let ends = || {
             statuses().filter_map(|status| match status {
                 PartStatus::Busy { remaining, .. } | PartStatus::Young { remaining } => {
@@ -276,23 +280,25 @@ impl AcquireQuorum {
             })
         };
         let missing = self.quorum().saturating_sub(self.held(now).count()).max(1);
-        let soon_enough = |end: &Duration| ends().filter(|other| other <= end).count() >= missing;
-        match ends().filter(soon_enough).min() {
+        let frees_enough = |end: &Duration| ends().filter(|other| other <= end).count() >= missing;
+        match ends().filter(frees_enough).min() {
             Some(Duration::MAX) => AcquireError::Busy { remaining: None },
             Some(end) => AcquireError::Busy { remaining: Some(end) },
             None => statuses().map(PartStatus::error).next_back().unwrap_or(AcquireError::TooSlow),
         }
     }
 
+    /// Pauses, and then tries these nodes.
     fn pause(&mut self, then: NodeSet, now: Instant) {
-        let (place, nodes) = match then {
+        let (index, nodes) = match then {
             NodeSet::All => (NO_PART, self.parts.count()),
-            NodeSet::Lowest(place) => (place, 1),
+            NodeSet::Lowest(index) => (index, 1),
         };
-        let (until, why) = self.parts.next_retry(place, nodes, now);
+        let (until, why) = self.parts.next_retry(index, nodes, now);
         self.pause_until(until, why, then, now);
     }
 
+    /// Pauses until then, or until the held nodes have to be released if that is earlier.
     fn pause_until(
         &mut self,
         mut until: Instant,
@@ -312,7 +318,7 @@ impl AcquireQuorum {
     fn on_timeout(&mut self, then: NodeSet, now: Instant) {
         match then {
             NodeSet::All => self.try_all(now),
-            NodeSet::Lowest(place) => self.try_lowest(place, now),
+            NodeSet::Lowest(index) => self.try_lowest(index, now),
         }
     }
 }
@@ -339,7 +345,7 @@ impl Machine for AcquireQuorum {
     }
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
-        let tolerated = self.tolerated();
-        self.stage.poll(&mut self.parts, tolerated, now)
+        let max_missing = self.max_missing();
+        self.stage.poll(&mut self.parts, max_missing, now)
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::{CallId, Endpoint, Input, Machine, Output, TimeoutReason, sooner};
 use crate::time::Instant;
 
-/// Machines of one type; the place of each is the endpoint of its calls. Ends when all have ended.
+/// Machines of one type; the index of each is the endpoint of its calls. Ends when all have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct JoinAll<M> {
     machines: Vec<M>,
@@ -26,11 +26,11 @@ impl<M> JoinAll<M> {
     }
 
     fn others(&mut self, but: usize) -> impl Iterator<Item = (usize, &mut M)> {
-        self.machines.iter_mut().enumerate().filter(move |(place, _)| *place != but)
+        self.machines.iter_mut().enumerate().filter(move |(index, _)| *index != but)
     }
 }
 
-/// Returns the place of the machine that an input concerns, of `count` machines, and replaces the
+/// Returns the index of the machine that an input concerns, of `count` machines, and replaces the
 /// call id by that machine's. `None` means all machines.
 fn route(input: &mut Input, count: usize) -> Option<usize> {
     let count = u32::try_from(count).unwrap_or(u32::MAX).max(1);
@@ -38,9 +38,9 @@ fn route(input: &mut Input, count: usize) -> Option<usize> {
         Input::Reply { call: CallId(call), .. }
         | Input::Refused { call: CallId(call), .. }
         | Input::Failed { call: CallId(call), .. } => {
-            let place = usize::try_from(*call % count).ok();
+            let index = usize::try_from(*call % count).ok();
             *call /= count;
-            place
+            index
         }
         Input::Subscribed { .. }
         | Input::Notified { .. }
@@ -57,12 +57,12 @@ impl<M: Machine> Machine for JoinAll<M> {
     /// Passes the input to the machine whose call it concerns, else to all machines.
     fn handle(&mut self, mut input: Input, now: Instant) {
         match route(&mut input, self.machines.len()) {
-            Some(place) => {
-                if let Some(machine) = self.machines.get_mut(place) {
+            Some(index) => {
+                if let Some(machine) = self.machines.get_mut(index) {
                     machine.handle(input, now);
                 }
                 // Time has passed for the other machines too.
-                for (_, other) in self.others(place) {
+                for (_, other) in self.others(index) {
                     other.handle(Input::Timeout, now);
                 }
             }
@@ -75,14 +75,14 @@ impl<M: Machine> Machine for JoinAll<M> {
         let count = self.machines.len();
         let mut outcomes = Vec::with_capacity(count);
         let mut first: Option<(Instant, TimeoutReason)> = None;
-        for (place, machine) in self.machines.iter_mut().enumerate() {
+        for (index, machine) in self.machines.iter_mut().enumerate() {
             match machine.poll(now) {
                 Output::Call { call, script, .. } => {
-                    let call = encode_call_id(call, place, count);
-                    return Output::Call { call, to: Endpoint(place), script };
+                    let call = encode_call_id(call, index, count);
+                    return Output::Call { call, to: Endpoint(index), script };
                 }
                 Output::Subscribe { topic, .. } => {
-                    return Output::Subscribe { to: Endpoint(place), topic };
+                    return Output::Subscribe { to: Endpoint(index), topic };
                 }
                 Output::Timeout { until, why } => first = Some(sooner(first, (until, why), now)),
                 Output::Done(outcome) => outcomes.push(outcome),
@@ -95,9 +95,9 @@ impl<M: Machine> Machine for JoinAll<M> {
     }
 }
 
-/// Makes call ids unique: each machine counts its own calls, so the place becomes part of the
+/// Makes call ids unique: each machine counts its own calls, so the index becomes part of the
 /// number.
-fn encode_call_id(CallId(call): CallId, place: usize, count: usize) -> CallId {
+fn encode_call_id(CallId(call): CallId, index: usize, count: usize) -> CallId {
     let number = |n| u32::try_from(n).unwrap_or(u32::MAX);
-    CallId(call.wrapping_mul(number(count)).wrapping_add(number(place)))
+    CallId(call.wrapping_mul(number(count)).wrapping_add(number(index)))
 }

@@ -52,7 +52,7 @@ pub struct OneTarget {
     pub newest_token: Option<FencingToken>,
 }
 
-/// Several targets; the hold needs all of them. The place of a part is the endpoint of its calls.
+/// Several targets; the hold needs all of them. The index of a part is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AllTargets {
     /// The parts, in an order that all clients share.
@@ -67,8 +67,8 @@ pub struct AllTargets {
     pub newest_tokens: Vec<Option<FencingToken>>,
 }
 
-/// A lock on several nodes; the hold needs more than half of them. The place of a node is the
-/// endpoint of its calls.
+/// A lock on several nodes; the hold needs more than half of them. The index of a node is
+/// the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct QuorumNodes {
     /// The lock on each node, under one or several names, each on its own Redis. Odd, at least 3.

@@ -65,8 +65,8 @@ impl Client {
         }
     }
 
-    pub(crate) fn awaits(&self, place: usize, call: CallId, request: RequestId) -> bool {
-        self.under_way.contains(&(place, call, request))
+    pub(crate) fn awaits(&self, index: usize, call: CallId, request: RequestId) -> bool {
+        self.under_way.contains(&(index, call, request))
     }
 
     pub(crate) fn under_way(&self) -> impl Iterator<Item = CallId> {
@@ -142,9 +142,9 @@ impl Client {
         let Some(multi_grant) = self.multi_grant() else { return Outbox::new() };
         let targets = plan.targets();
         let parts = targets.iter().zip(&multi_grant.parts).enumerate();
-        let releases = parts.map(|(place, (target, part))| {
+        let releases = parts.map(|(index, (target, part))| {
             let (grant, attempt) = (&part.grant, AttemptTime::DEFAULT);
-            let renewed = self.renewed_parts().find(|(kept, _)| *kept == place);
+            let renewed = self.renewed_parts().find(|(kept, _)| *kept == index);
             let outstanding =
                 renewed.map_or_else(|| grant.outstanding(), |(_, renewal)| renewal.outstanding());
             (Release::new(target, grant, outstanding, attempt, self.clock), part.counts)
@@ -214,8 +214,8 @@ impl Client {
             Stage::Renewing(multi_grant, machine) => {
                 let outcome = drain(machine, now, &mut outbox);
                 // `QuorumLease` numbers only the parts that count.
-                let places = counting(multi_grant);
-                outbox.iter_mut().for_each(|(place, ..)| *place = places[*place]);
+                let indices = counting(multi_grant);
+                outbox.iter_mut().for_each(|(index, ..)| *index = indices[*index]);
                 // A lost hold stays in this stage until the client releases it.
                 outcome.map(|_| self.stage.clone())
             }
@@ -236,9 +236,9 @@ impl Client {
             _ => 0,
         };
         self.made[kind] += u8::try_from(outbox.len()).unwrap();
-        for (place, call, script) in &outbox {
-            self.under_way.retain(|(other, ..)| other != place);
-            self.under_way.push((*place, *call, script.request));
+        for (index, call, script) in &outbox {
+            self.under_way.retain(|(other, ..)| other != index);
+            self.under_way.push((*index, *call, script.request));
         }
         self.under_way.sort_unstable();
         match next {
@@ -268,9 +268,9 @@ impl Client {
             return;
         }
         let targets = plan.targets();
-        let renewals = counting(multi_grant).into_iter().map(|place| {
-            let (target, grant) = (targets[place].clone(), multi_grant.parts[place].grant.clone());
-            let entropy = self.entropy(2 + u8::try_from(place).unwrap());
+        let renewals = counting(multi_grant).into_iter().map(|index| {
+            let (target, grant) = (targets[index].clone(), multi_grant.parts[index].grant.clone());
+            let entropy = self.entropy(2 + u8::try_from(index).unwrap());
             Renewal::new(target, grant, true, AttemptTime::DEFAULT, entropy, self.clock)
         });
         let quorum_lease = QuorumLease::new(renewals, plan.quorum());
@@ -309,7 +309,7 @@ pub(crate) fn owner_prefix(number: u8) -> String {
 /// The indices of the parts that count.
 fn counting(multi_grant: &MultiGrant) -> Vec<usize> {
     let parts = multi_grant.parts.iter().enumerate();
-    parts.filter(|(_, part)| part.counts).map(|(place, _)| place).collect()
+    parts.filter(|(_, part)| part.counts).map(|(index, _)| index).collect()
 }
 
 fn acquired(now: Instant) -> impl FnOnce(Result<MultiGrant, AcquireError>) -> Stage {
@@ -330,7 +330,7 @@ fn drain<M: Machine>(
     now: Instant,
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
-    poll_to_wait(machine, now, |Endpoint(place), call, script| {
-        outbox.push((place, call, Arc::new(script)));
+    poll_to_wait(machine, now, |Endpoint(index), call, script| {
+        outbox.push((index, call, Arc::new(script)));
     })
 }

@@ -162,10 +162,10 @@ fn holds(world: World, expected: impl FnOnce(&Reachability) -> Vec<&AtomicBool>)
     let checker = world.checker().threads(2).spawn_bfs().join();
     println!("{} states, {} steps deep", checker.unique_state_count(), checker.max_depth());
     checker.assert_properties();
-    for (place, point) in expected(&reached).into_iter().enumerate() {
+    for (index, point) in expected(&reached).into_iter().enumerate() {
         assert!(
             point.load(Ordering::Relaxed),
-            "expected sight {place} was never seen: {reached:?}"
+            "expected sight {index} was never seen: {reached:?}"
         );
     }
 }

@@ -103,12 +103,12 @@ impl Clients {
         let refused = client.refused;
         let first =
             self.missing(number, client).find(|part| refused & bit(*part) != 0).unwrap_or(first);
-        let place = self.orders[number].iter().position(|part| *part == first).unwrap();
+        let index = self.orders[number].iter().position(|part| *part == first).unwrap();
         let after: Parts = match self.rule {
             Rule::HoldAndWait => 0,
             Rule::BackOff => Parts::MAX,
             Rule::RequestAll | Rule::RequestFirst => {
-                self.orders[number][place..].iter().copied().map(bit).sum()
+                self.orders[number][index..].iter().copied().map(bit).sum()
             }
         };
         client.releasing |= client.held & after;

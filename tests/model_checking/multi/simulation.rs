@@ -39,7 +39,7 @@ const MANY: Faults = Faults { loses: 5, duplicated: 8, is_slow: 5, dies: 5, canc
 #[derive(Clone)]
 enum Event {
     Begin(usize),
-    Execute { from: usize, place: usize, call: CallId, script: Arc<ScriptCall> },
+    Execute { from: usize, index: usize, call: CallId, script: Arc<ScriptCall> },
     DeliverReply { to: usize, call: CallId, reply: Reply },
     Timeout(usize),
     Cancel(usize),
@@ -148,10 +148,10 @@ impl Schedule {
                     self.after(pause, Event::Cancel(number));
                 }
             }
-            Event::Execute { from, place, call, script } => {
-                let node = self.plans[from].nodes[place];
+            Event::Execute { from, index, call, script } => {
+                let node = self.plans[from].nodes[index];
                 let cells = self.nodes[node].run(&script, EPOCH + self.now);
-                let awaited = self.clients[from].awaits(place, call, script.request);
+                let awaited = self.clients[from].awaits(index, call, script.request);
                 self.record_script(node, &script, &cells, awaited, coverage);
                 let reply = Reply::read(&cells, script.request).expect("the model answers");
                 if !self.chance(self.faults.loses) {
@@ -186,9 +186,9 @@ impl Schedule {
         if let Some(wake) = wake {
             self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Timeout(number));
         }
-        for (place, call, script) in outbox {
+        for (index, call, script) in outbox {
             let (delay, late) = (self.draw_delay(), self.rng.u64(..LEASE_MS * 5 / 2));
-            let sent = Event::Execute { from: number, place, call, script };
+            let sent = Event::Execute { from: number, index, call, script };
             if self.chance(self.faults.duplicated) {
                 self.after(delay + late, sent.clone());
             }

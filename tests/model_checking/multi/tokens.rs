@@ -117,8 +117,8 @@ impl Votes {
         (self.rule != Rule::Largest && received().count() >= QUORUM && !all_sent).then_some(newest)
     }
 
-    fn execute(&self, state: &mut State, number: usize, place: usize) {
-        let node = &mut state.nodes[place];
+    fn execute(&self, state: &mut State, number: usize, index: usize) {
+        let node = &mut state.nodes[index];
         let me = Some(u8::try_from(number).unwrap());
         match node.latches[number] {
             Latch::None if node.holder.is_none() => {
@@ -131,8 +131,8 @@ impl Votes {
         }
     }
 
-    fn raise(state: &mut State, number: usize, place: usize, token: u8) {
-        let node = &mut state.nodes[place];
+    fn raise(state: &mut State, number: usize, index: usize, token: u8) {
+        let node = &mut state.nodes[index];
         let is_held = node.holder == Some(u8::try_from(number).unwrap());
         if is_held && node.latches[number] == Latch::Granted {
             state.raised |= node.last < token;
@@ -197,18 +197,18 @@ impl Model for Votes {
                 Stage::Holding => actions.push(Action::Finish(number)),
                 Stage::Over => {}
             }
-            for (place, node) in state.nodes.iter().enumerate() {
-                actions.push(Action::Acquire(number, place));
+            for (index, node) in state.nodes.iter().enumerate() {
+                actions.push(Action::Acquire(number, index));
                 let tokens = (1..16).filter(|token| node.raises[number] & (1 << token) != 0);
-                actions.extend(tokens.map(|token| Action::Raise(number, place, token)));
+                actions.extend(tokens.map(|token| Action::Raise(number, index, token)));
                 if state.stages[number] == Stage::Requesting {
                     let tokens =
                         (1..16).filter(|token| node.receivable[number] & (1 << token) != 0);
                     let newer = tokens.filter(|token| *token > node.received[number]);
-                    actions.extend(newer.map(|token| Action::Receive(number, place, token)));
+                    actions.extend(newer.map(|token| Action::Receive(number, index, token)));
                 }
                 if state.stages[number] == Stage::Over {
-                    actions.push(Action::Release(number, place));
+                    actions.push(Action::Release(number, index));
                 }
             }
         }
@@ -219,8 +219,8 @@ impl Model for Votes {
         let mut state = last.clone();
         match action {
             Action::Begin(number) => state.stages[number] = Stage::Requesting,
-            Action::Acquire(number, place) => self.execute(&mut state, number, place),
-            Action::Raise(number, place, token) => Self::raise(&mut state, number, place, token),
+            Action::Acquire(number, index) => self.execute(&mut state, number, index),
+            Action::Raise(number, index, token) => Self::raise(&mut state, number, index, token),
             Action::SendRaise(number) => {
                 let token = self.to_raise(&state, number)?;
                 for node in &mut state.nodes {
@@ -229,7 +229,7 @@ impl Model for Votes {
                     }
                 }
             }
-            Action::Receive(number, place, token) => state.nodes[place].received[number] = token,
+            Action::Receive(number, index, token) => state.nodes[index].received[number] = token,
             Action::ReturnGrant(number, token) => {
                 state.returned_tokens.push(token);
                 state.stages[number] = Stage::Holding;
@@ -238,16 +238,16 @@ impl Model for Votes {
                 state.stages[number] = Stage::Over;
                 state.nodes.iter_mut().for_each(|node| node.forget(number));
             }
-            Action::Release(number, place) => {
-                let node = &mut state.nodes[place];
+            Action::Release(number, index) => {
+                let node = &mut state.nodes[index];
                 if node.holder == Some(u8::try_from(number).unwrap()) {
                     node.holder = None;
                 }
                 node.latches[number] = Latch::Ended;
             }
-            Action::Expire(place) => {
-                let number = usize::from(state.nodes[place].holder.take()?);
-                state.nodes[place].forget(number);
+            Action::Expire(index) => {
+                let number = usize::from(state.nodes[index].holder.take()?);
+                state.nodes[index].forget(number);
                 // A hold on fewer nodes than a majority is over, and its holder knows it.
                 if state.stages[number] == Stage::Holding
                     && state.nodes.iter().filter(|node| node.received[number] > 0).count() < QUORUM

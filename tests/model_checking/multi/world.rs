@@ -74,7 +74,7 @@ pub(crate) struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SentRequest {
     from: u8,
-    place: usize,
+    index: usize,
     call: CallId,
     script: Arc<ScriptCall>,
     executed: bool,
@@ -133,10 +133,10 @@ impl Model for World {
                 actions.push(Action::Release(number));
             }
         }
-        for (place, sent) in state.sent_requests.iter().enumerate() {
-            actions.push(Action::Execute(place));
+        for (index, sent) in state.sent_requests.iter().enumerate() {
+            actions.push(Action::Execute(index));
             if state.losses_left > 0 && !sent.executed && self.is_awaited(state, sent) {
-                actions.push(Action::ExecuteAndLoseReply(place));
+                actions.push(Action::ExecuteAndLoseReply(index));
             }
         }
         if usize::from(state.step) + 1 < self.times.len() {
@@ -151,10 +151,10 @@ impl Model for World {
                 let clock = ServerClock::new(self.server_ms(last), self.now(last, number));
                 self.act(&mut state, number, |client, plan, now| client.begin(plan, clock, now))?;
             }
-            Action::Execute(place) => self.execute(&mut state, place, true)?,
-            Action::ExecuteAndLoseReply(place) => {
+            Action::Execute(index) => self.execute(&mut state, index, true)?,
+            Action::ExecuteAndLoseReply(index) => {
                 state.losses_left -= 1;
-                self.execute(&mut state, place, false)?;
+                self.execute(&mut state, index, false)?;
             }
             Action::Break(number, call) => {
                 state.breaks_left -= 1;
@@ -292,12 +292,12 @@ impl World {
         let gone = LeaseState::Lost(LossReason::Gone);
         let mut gone_parts = client.renewed_parts().filter(|(_, part)| part.state() == gone);
         (if is_lost { !has_quorum(Duration::ZERO) } else { is_woken })
-            && gone_parts.all(|(place, _)| !held.contains(&plan.nodes[place]))
+            && gone_parts.all(|(index, _)| !held.contains(&plan.nodes[index]))
     }
 
     fn is_awaited(&self, state: &State, sent: &SentRequest) -> bool {
         let client = &state.clients[usize::from(sent.from)];
-        client.awaits(sent.place, sent.call, sent.script.request)
+        client.awaits(sent.index, sent.call, sent.script.request)
     }
 
     /// Runs one action of a client and sends its calls; returns `None` if the result exceeds the
@@ -320,9 +320,9 @@ impl World {
             state.returned_tokens.push((from, multi_grant.token.as_u64()));
         }
         self.reached.of(client);
-        let sent_requests = outbox.into_iter().map(|(place, call, script)| SentRequest {
+        let sent_requests = outbox.into_iter().map(|(index, call, script)| SentRequest {
             from,
-            place,
+            index,
             call,
             script,
             executed: false,
@@ -339,14 +339,14 @@ impl World {
         Some(())
     }
 
-    fn execute(&self, state: &mut State, place: usize, is_delivered: bool) -> Option<()> {
+    fn execute(&self, state: &mut State, index: usize, is_delivered: bool) -> Option<()> {
         let now = self.server_ms(state);
-        let sent = &mut state.sent_requests[place];
+        let sent = &mut state.sent_requests[index];
         if std::mem::replace(&mut sent.executed, true) {
             state.copies_left = state.copies_left.checked_sub(1)?;
         }
         let (sent, number) = (sent.clone(), usize::from(sent.from));
-        let node = self.plans[number].nodes[sent.place];
+        let node = self.plans[number].nodes[sent.index];
         let cells = Arc::make_mut(&mut state.nodes[node]).run(&sent.script, now);
         self.record_script(state, node, &sent.script, &cells);
         if !self.is_awaited(state, &sent) {
@@ -385,13 +385,13 @@ impl World {
         let State { sent_requests, clients, copies_left, .. } = state;
         sent_requests.retain(|sent| {
             let client = &clients[usize::from(sent.from)];
-            let awaited = client.awaits(sent.place, sent.call, sent.script.request);
+            let awaited = client.awaits(sent.index, sent.call, sent.script.request);
             let not_after = sent.script.args()[1].parse::<u64>().ok();
             let late = not_after.is_some_and(|not_after| now > not_after);
             let idle = late && !awaited && sent.script.script().name != "lock_release";
             // A request that no client waits for matters only as a copy.
             !idle && (*copies_left > 0 || (!sent.executed && awaited))
         });
-        sent_requests.sort_by_key(|sent| (sent.from, sent.place, sent.call, sent.executed));
+        sent_requests.sort_by_key(|sent| (sent.from, sent.index, sent.call, sent.executed));
     }
 }

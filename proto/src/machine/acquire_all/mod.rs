@@ -76,7 +76,7 @@ pub struct AcquireAll {
     /// Whether short leases were already extended since all parts were held. That happens only
     /// once: if it is not enough, round trips take too long for this lease.
     extended: bool,
-    /// `Requesting(true)` during the last try. `Pausing` stores no next step: it follows from the
+    /// `Requesting(true)` during the last pass. `Pausing` stores no next step: it follows from the
     /// status of the parts.
     stage: Stage<bool, ()>,
 }
@@ -105,31 +105,31 @@ impl AcquireAll {
 
     /// Returns the first part that is not held: the machine waits for it.
     fn first_missing(&self, now: Instant) -> Option<usize> {
-        self.parts.iter().find(|(_, part)| part.held(now).is_none()).map(|(place, _)| place)
+        self.parts.iter().find(|(_, part)| part.held(now).is_none()).map(|(index, _)| index)
     }
 
     /// Tries all parts that are not held, and extends those whose renewal is due. Only the first
     /// that is not held may join a queue, since the machine waits for that one if it is refused.
     fn try_all(&mut self, now: Instant) {
-        let places = self.parts.places(&|part| part.needs_try(now));
-        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len());
+        let indices = self.parts.indices_where(&|part| part.needs_try(now));
+        let last = self.parts.is_wait_over(now) || !self.parts.can_afford_pass(indices.len());
         let awaited = self.first_missing(now);
-        self.parts.send_tries(&places, last, awaited, None, now);
+        self.parts.send_tries(&indices, last, awaited, None, now);
         (self.kept_until, self.stage) = (None, Stage::Requesting(last));
     }
 
     /// Tries the part that the machine waits for, and extends the kept parts that are due.
-    fn try_one(&mut self, place: usize, now: Instant) {
-        let kept = self.parts.iter().take(place).filter(|(_, part)| part.held(now).is_some());
+    fn try_one(&mut self, index: usize, now: Instant) {
+        let kept = self.parts.iter().take(index).filter(|(_, part)| part.held(now).is_some());
         let due = kept.filter(|(_, part)| part.needs_try(now));
-        let places: Vec<usize> = due.map(|(place, _)| place).chain([place]).collect();
-        if self.parts.is_wait_over(now) || !self.parts.can_afford_pass(places.len()) {
+        let indices: Vec<usize> = due.map(|(index, _)| index).chain([index]).collect();
+        if self.parts.is_wait_over(now) || !self.parts.can_afford_pass(indices.len()) {
             return self.try_all(now);
         }
         // While parts are kept, a lost reply must not delay their release by much more than
         // `keep_time`.
-        let longest = self.kept_until.map(|_| self.keep_time);
-        self.parts.send_tries(&places, false, Some(place), longest, now);
+        let max_attempt_time = self.kept_until.map(|_| self.keep_time);
+        self.parts.send_tries(&indices, false, Some(index), max_attempt_time, now);
         self.stage = Stage::Requesting(false);
     }
 
@@ -141,30 +141,30 @@ impl AcquireAll {
         }
         match self.first_missing(now) {
             None => self.complete(last, now),
-            // The awaited part is granted. The part at `place` was not tried in this pass: it was
+            // The awaited part is granted. The part at `index` was not tried in this pass: it was
             // released before the wait, or its lease has expired since.
-            Some(place) if self.was_not_tried(place) => {
+            Some(index) if self.was_not_tried(index) => {
                 self.parts.reset_backoff();
                 self.try_all(now);
             }
-            Some(place) => self.refused(place, last, now),
+            Some(index) => self.on_refused(index, last, now),
         }
     }
 
     /// Whether the pass that has just ended has not refused the part: it is idle, or its hold has
     /// expired.
-    fn was_not_tried(&self, place: usize) -> bool {
-        let status = self.parts.get(place).map(Part::status);
+    fn was_not_tried(&self, index: usize) -> bool {
+        let status = self.parts.get(index).map(Part::status);
         matches!(status, Some(PartStatus::Idle | PartStatus::Held { .. }))
     }
 
     /// Continues when all parts are held: returns the hold if enough of each lease is left, and
     /// otherwise extends the short leases once.
     fn complete(&mut self, last: bool, now: Instant) {
-        let least = self.parts.shared().lease.validity_min();
-        let short = self
-            .parts
-            .places(&|part| part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < least));
+        let min_validity = self.parts.shared().lease.validity_min();
+        let short = self.parts.indices_where(&|part| {
+            part.held(now).is_none_or(|(lease, _)| lease.remaining(now) < min_validity)
+        });
         if let Some(newest) = self.regressed_token(now) {
             let error = AcquireError::TokenRegressed { newest: newest.as_u64() };
             return self.stage.end(&mut self.parts, error);
@@ -185,35 +185,35 @@ impl AcquireAll {
                 self.parts.send_tries(&short, last, None, None, now);
                 self.stage = Stage::Requesting(last);
             }
-            _ => self.too_slow(last, now),
+            _ => self.on_too_slow(last, now),
         }
     }
 
     /// Returns the newest known token of a part that was granted with an older one: its Redis has
     /// lost data, and a fenced store would reject the holder.
     fn regressed_token(&self, now: Instant) -> Option<FencingToken> {
-        let older = |(place, part): (usize, &Part)| {
-            let newest = (*self.newest_tokens.get(place)?)?;
+        let older = |(index, part): (usize, &Part)| {
+            let newest = (*self.newest_tokens.get(index)?)?;
             part.held(now).filter(|(_, token)| *token < newest).map(|_| newest)
         };
         self.parts.iter().find_map(older)
     }
 
     /// Continues when round trips leave too little of a lease: releases all parts, and starts again
-    /// after a pause unless this was the last try.
-    fn too_slow(&mut self, last: bool, now: Instant) {
+    /// after a pause unless this was the last pass.
+    fn on_too_slow(&mut self, last: bool, now: Instant) {
         if last {
             return self.stage.end(&mut self.parts, AcquireError::TooSlow);
         }
         (self.kept_until, self.extended) = (None, false);
-        let all = self.parts.places(&|_| true);
+        let all = self.parts.indices_where(&|_| true);
         self.parts.undo(&all);
         self.pause(0, now);
     }
 
-    /// Keeps the parts before `place`, releases those after it, and waits for it.
-    fn refused(&mut self, place: usize, last: bool, now: Instant) {
-        let Some(part) = self.parts.get(place) else { return };
+    /// Keeps the parts before `index`, releases those after it, and waits for it.
+    fn on_refused(&mut self, index: usize, last: bool, now: Instant) {
+        let Some(part) = self.parts.get(index) else { return };
         if last {
             let error = part.status().error();
             return self.stage.end(&mut self.parts, error);
@@ -222,34 +222,34 @@ impl AcquireAll {
         // `try_all` let another part join its queue, and this one's owner has ended without a
         // place. As the awaited part it may join now, so it is tried again at once.
         let joins = part.was_refused_without_place();
-        self.parts.undo_if_spent(place);
-        let after: Vec<usize> = (place + 1..self.parts.count()).collect();
+        self.parts.undo_if_spent(index);
+        let after: Vec<usize> = (index + 1..self.parts.count()).collect();
         self.parts.undo(&after);
-        self.keep(place, now);
-        if joins && self.parts.can_afford_pass(place + 1) {
-            self.try_one(place, now);
+        self.keep(index, now);
+        if joins && self.parts.can_afford_pass(index + 1) {
+            self.try_one(index, now);
         } else {
-            self.pause(place, now);
+            self.pause(index, now);
         }
     }
 
-    /// Keeps the parts before `place`, or releases them once `keep_time` has passed since the first
+    /// Keeps the parts before `index`, or releases them once `keep_time` has passed since the first
     /// refusal.
-    fn keep(&mut self, place: usize, now: Instant) {
+    fn keep(&mut self, index: usize, now: Instant) {
         let until = *self.kept_until.get_or_insert(now + self.keep_time);
         if now.has_reached(until) {
-            let before: Vec<usize> = (0..place).collect();
+            let before: Vec<usize> = (0..index).collect();
             self.parts.undo(&before);
         }
-        let keeps_some = self.parts.iter().take(place).any(|(_, part)| part.held(now).is_some());
+        let keeps_some = self.parts.iter().take(index).any(|(_, part)| part.held(now).is_some());
         if !keeps_some {
             self.kept_until = None;
         }
     }
 
     /// Pauses until the retry of the awaited part is due.
-    fn pause(&mut self, place: usize, now: Instant) {
-        let (until, why) = self.parts.next_retry(place, 1, now);
+    fn pause(&mut self, index: usize, now: Instant) {
+        let (until, why) = self.parts.next_retry(index, 1, now);
         self.pause_until(until, why, now);
     }
 
@@ -267,7 +267,7 @@ impl AcquireAll {
     /// Continues after a pause.
     fn on_timeout(&mut self, now: Instant) {
         match self.awaited_part(now) {
-            Some(place) => self.try_one(place, now),
+            Some(index) => self.try_one(index, now),
             None => self.try_all(now),
         }
     }
@@ -278,7 +278,7 @@ impl AcquireAll {
         self.parts
             .iter()
             .find(|(_, part)| part.held(now).is_none() && *part.status() != PartStatus::Idle)
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
     }
 }
 

@@ -30,10 +30,10 @@ const LAST_UNDO_ATTEMPTS: u8 = 3;
 const CALLS_PER_TRY: u32 = 4;
 /// The shortest time for an attempt whose time is cut to the end of the wait or to `keep_time`.
 const MIN_ATTEMPT_TIME: Duration = Duration::from_secs(1);
-/// The place of the awaited part if the machine waits for no part in particular.
+/// The index of the awaited part if the machine waits for no part in particular.
 pub(in crate::machine) const NO_PART: usize = usize::MAX;
 
-/// The parts of a machine; the place of each is the endpoint of its calls.
+/// The parts of a machine; the index of each is the endpoint of its calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::machine) struct Parts {
     list: Vec<Part>,
@@ -46,7 +46,7 @@ pub(in crate::machine) struct Parts {
     reserve: u32,
     /// How the wait for each part paces its tries.
     pacing: Vec<Pacing>,
-    /// The place of the awaited part, and the back-off of that wait.
+    /// The index of the awaited part, and the back-off of that wait.
     backoff: (usize, Backoff),
     notifications: NotificationState,
     /// Whether other waiters are known to compete for a part: grants are then published.
@@ -79,8 +79,8 @@ impl Parts {
             SharedState { ids, owners: 0, lease, attempt_time, wait_deadline, replicas };
         let list: Vec<Part> = (0..)
             .zip(targets)
-            .map(|(place, target)| {
-                let clock = clocks.get::<usize>(place).copied().flatten();
+            .map(|(index, target)| {
+                let clock = clocks.get::<usize>(index).copied().flatten();
                 Part::new(target, clock, &mut shared, now)
             })
             .collect();
@@ -123,13 +123,13 @@ impl Parts {
         self.list.len()
     }
 
-    pub(in crate::machine) fn get(&self, place: usize) -> Option<&Part> {
-        self.list.get(place)
+    pub(in crate::machine) fn get(&self, index: usize) -> Option<&Part> {
+        self.list.get(index)
     }
 
-    /// Returns the places of the parts that match.
-    pub(in crate::machine) fn places(&self, matches: &dyn Fn(&Part) -> bool) -> Vec<usize> {
-        self.iter().filter(|(_, part)| matches(part)).map(|(place, _)| place).collect()
+    /// Returns the indices of the parts that match.
+    pub(in crate::machine) fn indices_where(&self, matches: &dyn Fn(&Part) -> bool) -> Vec<usize> {
+        self.iter().filter(|(_, part)| matches(part)).map(|(index, _)| index).collect()
     }
 
     /// Whether a reply is due that sets the status of a part.
@@ -179,7 +179,7 @@ impl Parts {
     /// queue. `max_attempt_time` limits the time of an attempt.
     pub(in crate::machine) fn send_tries(
         &mut self,
-        places: &[usize],
+        indices: &[usize],
         last: bool,
         awaited: Option<usize>,
         max_attempt_time: Option<Duration>,
@@ -188,7 +188,7 @@ impl Parts {
         self.notifications.on_try(now);
         // Only a last try needs a second attempt: the wait repeats any other. With `again`, undoing
         // and try may happen twice.
-        let calls = u32::try_from(places.len()).unwrap_or(u32::MAX).saturating_mul(CALLS_PER_TRY);
+        let calls = u32::try_from(indices.len()).unwrap_or(u32::MAX).saturating_mul(CALLS_PER_TRY);
         let reserve = if last { 0 } else { self.reserve };
         let attempts = if last && self.can_afford(calls) { LAST_TRY_ATTEMPTS } else { 1 };
         let again = self.can_afford(reserve + 2 * calls);
@@ -201,38 +201,38 @@ impl Parts {
             attempt_time = attempt_time.min(max.max(MIN_ATTEMPT_TIME));
         }
         let announces = self.is_contended || self.notifications.has_topic();
-        for place in places {
-            let last = last || awaited != Some(*place);
+        for index in indices {
+            let last = last || awaited != Some(*index);
             let options = TryOptions { last, attempts, attempt_time, again, announces };
-            if let Some(part) = self.list.get_mut(*place) {
+            if let Some(part) = self.list.get_mut(*index) {
                 part.send_try(options, &mut self.shared, now);
             }
         }
     }
 
-    /// Applies `change` to the part at `place`.
+    /// Applies `change` to the part at `index`.
     pub(in crate::machine) fn update(
         &mut self,
-        place: usize,
+        index: usize,
         change: impl FnOnce(&mut Part, &mut SharedState),
     ) {
-        if let Some(part) = self.list.get_mut(place) {
+        if let Some(part) = self.list.get_mut(index) {
             change(part, &mut self.shared);
         }
     }
 
     /// Releases these parts.
-    pub(in crate::machine) fn undo(&mut self, places: &[usize]) {
-        for place in places {
+    pub(in crate::machine) fn undo(&mut self, indices: &[usize]) {
+        for index in indices {
             let attempts = self.attempts_at_undoing_one();
-            self.update(*place, |part, shared| part.undo(attempts, shared));
+            self.update(*index, |part, shared| part.undo(attempts, shared));
         }
     }
 
     /// Releases a part whose owner is spent, and keeps its status.
-    pub(in crate::machine) fn undo_if_spent(&mut self, place: usize) {
+    pub(in crate::machine) fn undo_if_spent(&mut self, index: usize) {
         let attempts = self.attempts_at_undoing_one();
-        self.update(place, |part, shared| part.undo_if_spent(attempts, shared));
+        self.update(index, |part, shared| part.undo_if_spent(attempts, shared));
     }
 
     /// The number of attempts to undo one part during the wait: two if the budget suffices, else
@@ -243,11 +243,11 @@ impl Parts {
 
     /// Releases all parts for good.
     pub(in crate::machine) fn undo_all(&mut self) {
-        for place in 0..self.count() {
+        for index in 0..self.count() {
             // The parts from here on share the rest of the budget.
-            let remaining = self.count() - place;
+            let remaining = self.count() - index;
             let attempts = self.attempts(LAST_UNDO_ATTEMPTS, remaining);
-            self.update(place, |part, shared| part.undo(attempts, shared));
+            self.update(index, |part, shared| part.undo(attempts, shared));
         }
     }
 
@@ -381,10 +381,10 @@ impl Parts {
     /// Returns the next call, or the earliest timeout; `None` if no request is under way.
     pub(in crate::machine) fn poll<T>(&mut self, now: Instant) -> Option<Output<T>> {
         let mut first: Option<(Instant, TimeoutReason)> = None;
-        for (place, part) in self.list.iter_mut().enumerate() {
+        for (index, part) in self.list.iter_mut().enumerate() {
             match part.poll::<T>(&mut self.shared, now) {
                 Some(Output::Call { call, script, .. }) => {
-                    return Some(Output::Call { call, to: Endpoint(place), script });
+                    return Some(Output::Call { call, to: Endpoint(index), script });
                 }
                 Some(Output::Timeout { until, why }) => {
                     first = Some(sooner(first, (until, why), now))

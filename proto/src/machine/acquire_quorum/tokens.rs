@@ -18,9 +18,9 @@ impl AcquireQuorum {
     /// a majority stored that one, at least one of its nodes is in this majority, and each node
     /// mints tokens above its last.
     pub(super) fn majority_token(&self, now: Instant) -> Option<FencingToken> {
-        let followers = |token| self.held(now).filter(move |held| self.can_store(held, token, now));
-        let is_enough = |token: &FencingToken| followers(*token).count() >= self.quorum();
-        self.held(now).map(|(.., token)| token).filter(is_enough).max()
+        let votes = |token| self.held(now).filter(|held| self.can_store(held, token, now)).count();
+        let has_majority = |token: &FencingToken| votes(*token) >= self.quorum();
+        self.held(now).map(|(.., token)| token).filter(has_majority).max()
     }
 
     /// Whether all nodes are held, and too few of them can store the same token: their clocks are
@@ -32,32 +32,31 @@ impl AcquireQuorum {
     /// Whether a held node stores this token, or would store it on request.
     fn can_store(
         &self,
-        (place, _, stored): &(usize, Lease, FencingToken),
+        (index, _, stored): &(usize, Lease, FencingToken),
         token: FencingToken,
         now: Instant,
     ) -> bool {
-        let clock = self.parts.get(*place).and_then(Part::clock);
-        let newest_ms = clock.map(|clock| clock.after(TOKEN_AHEAD, now));
-        *stored == token
-            || *stored < token && newest_ms.is_none_or(|ms| token.as_u64() / 1000 <= ms)
+        let clock = self.parts.get(*index).and_then(Part::clock);
+        let max_ms = clock.map(|clock| clock.after(TOKEN_AHEAD, now));
+        *stored == token || *stored < token && max_ms.is_none_or(|ms| token.as_u64() / 1000 <= ms)
     }
 
     /// Stores `token` in the held nodes that have a smaller one: a majority of nodes is held, but
     /// their tokens differ.
     pub(super) fn raise(&mut self, token: FencingToken, nodes: NodeSet, last: bool, now: Instant) {
-        let other: Vec<usize> = self
+        let smaller: Vec<usize> = self
             .held(now)
             .filter(|held| held.2 < token && self.can_store(held, token, now))
-            .filter(|(place, ..)| !self.awaits_reply(*place))
-            .map(|(place, ..)| place)
+            .filter(|(index, ..)| !self.awaits_reply(*index))
+            .map(|(index, ..)| index)
             .collect();
-        let calls = u32::try_from(other.len()).unwrap_or(u32::MAX);
-        if !other.is_empty() && self.parts.can_afford(calls) {
-            for place in other {
-                self.parts.update(place, |part, shared| part.raise(token, shared));
+        let calls = u32::try_from(smaller.len()).unwrap_or(u32::MAX);
+        if !smaller.is_empty() && self.parts.can_afford(calls) {
+            for index in smaller {
+                self.parts.update(index, |part, shared| part.raise(token, shared));
             }
         } else if !self.parts.has_pending_replies() {
-            return self.refused(last, now);
+            return self.on_refused(last, now);
         }
         self.stage = Stage::Requesting((nodes, last));
     }
