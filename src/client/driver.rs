@@ -84,7 +84,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
                 shared.forget_wakers(Wait::Scope(scope));
                 while shared.has_transmit(scope)
                     || io.poll(&shared, cx)
-                    || shared.stores_waker(scope, cx)
+                    || shared.keep_waker_or_has_transmit(scope, cx)
                 {
                     if !has_yielded && shared.has_transmit(scope) {
                         // Yields once, so that other calls of this turn join the request.
@@ -93,6 +93,8 @@ impl<T: Transport, H: Host> Driver<T, H> {
                         return Poll::Pending;
                     }
                     for transmit in shared.transmits(scope) {
+                        // The next calls of the shared scope may come in another turn, which the
+                        // driver yields to again. No call joins another scope after its first I/O.
                         has_yielded &= scope != ScopeId::SHARED;
                         io.transmit(transmit, &shared, open);
                     }
@@ -101,6 +103,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
                 if shared.end_driver_if_idle(scope) {
                     return Poll::Ready(true);
                 }
+                // Another timeout needs another timer: the loop goes on with it.
                 if shared.read(|engine| engine.poll_timeout(scope)) != until {
                     return Poll::Ready(false);
                 }
@@ -128,8 +131,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.change(|engine, _| core::iter::from_fn(|| engine.poll_transmit(scope)).collect())
     }
 
-    /// Stores the waker of this task for the next I/O; returns whether there is some already.
-    fn stores_waker(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
+    /// Stores the waker of this task for the next I/O that the engine requests; returns whether it
+    /// has requested some already.
+    fn keep_waker_or_has_transmit(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
         // Stored before the engine is read, so that a change in between is not missed.
         self.keep_waker(Wait::Scope(scope), cx.waker());
         self.has_transmit(scope)
@@ -177,7 +181,9 @@ where
 
     /// Passes on what has arrived; returns whether anything has.
     fn poll<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
-        self.poll_requests(shared, cx) | self.poll_opening(shared, cx) | self.read(shared, cx)
+        self.poll_requests(shared, cx)
+            | self.poll_opening(shared, cx)
+            | self.poll_streams(shared, cx)
     }
 
     fn poll_requests<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
@@ -205,8 +211,8 @@ where
         has_opened
     }
 
-    /// Reads the streams.
-    fn read<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
+    /// Reads what has arrived on the streams.
+    fn poll_streams<H: Host>(&mut self, shared: &Shared<T, H>, cx: &mut Context<'_>) -> bool {
         let mut has_read = false;
         self.streams.retain_mut(|(id, stream)| {
             let Poll::Ready(chunk) = stream.poll_next(cx) else { return true };
