@@ -5,7 +5,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::hold::{Hold, Part};
+use super::hold::Hold;
+use super::hold_part::Part;
 use super::operation::{Outcome, Task};
 use super::owner::Registration;
 use super::runner::Runner;

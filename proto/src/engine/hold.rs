@@ -3,15 +3,13 @@
 use alloc::vec::Vec;
 
 use super::failures::taken_together;
+use super::hold_part::Part;
 use super::policy::LeasePolicy;
 use super::schedule::RenewalSchedule;
-use super::{EndpointId, HoldId, OpId};
+use super::{HoldId, OpId};
 use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
-use crate::machine::{
-    Grant, Lease, LeaseState, OutstandingBound, QuorumLease, Released, Renewed, combined,
-};
+use crate::machine::{Lease, LeaseState, QuorumLease, Released, Renewed, combined};
 use crate::name::{FencingToken, GuardKey, OwnerId};
-use crate::protocol::calls::Target;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
 
@@ -69,36 +67,6 @@ pub(super) struct Hold {
     pub(super) references: u32,
 }
 
-/// A grant by one script at one gateway.
-#[derive(Clone, Debug)]
-pub(super) struct Part {
-    pub(super) endpoint: EndpointId,
-    pub(super) target: Target,
-    pub(super) grant: Grant,
-    /// Whether the part counts for the hold. A part without a usable confirmation does not: it may
-    /// be held, or granted late, so it is only released.
-    pub(super) counts: bool,
-    /// The lease as last confirmed.
-    lease: Lease,
-    /// The token as last confirmed.
-    token: FencingToken,
-    /// How long delayed copies of its requests may still extend it. A request is recorded before it
-    /// is sent, since its reply may be lost.
-    pub(super) outstanding: OutstandingBound,
-}
-
-impl Part {
-    pub(super) const fn new(
-        endpoint: EndpointId,
-        target: Target,
-        grant: Grant,
-        counts: bool,
-    ) -> Self {
-        let (lease, token, outstanding) = (grant.lease, grant.token, grant.outstanding());
-        Self { endpoint, target, grant, counts, lease, token, outstanding }
-    }
-}
-
 /// A key that was written through a guard.
 #[derive(Clone, Debug)]
 struct GuardedKey {
@@ -115,7 +83,7 @@ enum ReleaseState {
     Over(Released),
 }
 
-/// What becomes of a release that is to begin.
+/// The effect of a call to [`Hold::begin_release`].
 pub(super) enum ReleaseStart {
     /// It begins now.
     Begins,

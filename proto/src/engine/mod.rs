@@ -22,6 +22,7 @@ mod endpoint;
 mod failures;
 mod health;
 mod hold;
+mod hold_part;
 mod holds;
 mod ids;
 mod keep;

@@ -61,7 +61,7 @@ enum Entry {
     Held(HoldId),
 }
 
-/// What an owner does with a new acquisition.
+/// The way in which an owner deals with a new acquisition.
 pub(super) enum Registration {
     /// The owner already has a hold; its count was raised by one.
     Shared(HoldId),

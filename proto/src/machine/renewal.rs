@@ -16,7 +16,8 @@ use crate::protocol::script::{Bound, ScriptCall};
 use crate::time::{Instant, millis};
 use crate::timing::{AttemptTime, LeaseTime};
 
-/// Added to a renewal's bound: the estimate of Redis' clock lags by up to the travel time of a reply.
+/// Added to a renewal's bound: the estimate of Redis' clock lags by up to the travel time of a
+/// reply.
 const CLOCK_LAG_ALLOWANCE: Duration = Duration::from_secs(1);
 
 /// Creates the script call of a renewal, and the bound on its outstanding copies. If Redis' clock
