@@ -9,7 +9,7 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use super::On;
-use crate::client::{self, AcquireOptions, Error, LeaseEnd, RunError, first};
+use crate::client::{self, AcquireOptions, Error, LeaseEnd, RunError, select};
 use crate::error::{AcquireError, EvalError, ReleaseError, RequestError};
 use crate::host::TokioHost;
 use crate::transport::Reqwest;
@@ -102,7 +102,7 @@ impl Lock {
         let result = thread::scope(|scope| {
             // Dropped at the end of the work, also if that panics; this ends the renewals.
             let (_working, stopped) = oneshot::channel::<()>();
-            scope.spawn(move || self.on.wait(first(keeping, stopped)));
+            scope.spawn(move || self.on.wait(select(keeping, stopped)));
             work(&lease)
         });
         let lasted = !matches!(lease.state(), LeaseState::Lost(_));

@@ -4,9 +4,9 @@ use core::fmt;
 use core::future::pending;
 
 use super::Client;
-use super::ask::{About, ONLY, count, is_done};
 use super::error::{Error, Object};
 use super::options::AcquireOptions;
+use super::requests::{NamedObject, ONLY_ENDPOINT, count, is_done};
 use crate::error::{AcquireError, FailureKind, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
@@ -37,8 +37,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         Self { client, calls }
     }
 
-    /// The subject of errors.
-    const fn about(&self) -> About<'_> {
+    /// The object of requests and of errors.
+    const fn named_object(&self) -> NamedObject<'_> {
         (Object::Latch, self.calls.name())
     }
 
@@ -53,7 +53,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// [`RequestError`].
     pub async fn try_set_count(&self, count: u64) -> Result<bool, Error<RequestError>> {
         let call = self.calls.try_set(LatchCount::new(count)?);
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     /// Decrements the count by one. Redis executes it once, however often the request is sent.
@@ -62,7 +62,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the count may have been decremented.
     pub async fn count_down(&self) -> Result<u64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls.count_down(), count).await
+        self.client.execute_about(self.named_object(), self.calls.count_down(), count).await
     }
 
     /// Returns the remaining count; 0 if the latch is open.
@@ -70,8 +70,8 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn count(&self) -> Result<u64, Error<RequestError>> {
-        let ask = |request| self.calls.inspect(request);
-        self.client.inspect(self.about(), ask, count).await
+        let call = |request| self.calls.inspect(request);
+        self.client.query_about(self.named_object(), call, count).await
     }
 
     /// Opens the latch, regardless of its count, and wakes all waiters. Returns `false` if it was
@@ -80,7 +80,7 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
     /// # Errors
     /// [`RequestError`]; with `Unreachable` the latch may have been opened.
     pub async fn delete(&self) -> Result<bool, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls.delete(), is_done).await
+        self.client.execute_about(self.named_object(), self.calls.delete(), is_done).await
     }
 
     /// Waits until the latch is open, at most 30 s. Dropping the future leaves nothing to undo.
@@ -111,18 +111,18 @@ impl<T: Transport, H: Host> CountDownLatch<T, H> {
         options: AcquireOptions,
         cancel: impl Future<Output = ()>,
     ) -> Result<(), Error<AcquireError>> {
-        let waited = self.wait_on(options.check()?, cancel).await;
-        waited.map_err(|kind| self.client.error(self.about(), kind))
+        let waited = self.wait_with_policy(options.check()?, cancel).await;
+        waited.map_err(|kind| self.client.error(self.named_object(), kind))
     }
 
     /// Waits, with an error that names neither latch nor host.
-    async fn wait_on(
+    async fn wait_with_policy(
         &self,
         policy: AcquirePolicy,
         cancel: impl Future<Output = ()>,
     ) -> Result<(), AcquireError> {
         let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
-            engine.await_latch(scope, ONLY, self.calls.clone(), policy, is_cancelled, cx)
+            engine.await_latch(scope, ONLY_ENDPOINT, self.calls.clone(), policy, is_cancelled, cx)
         };
         match self.client.shared().perform_cancellable(cancel, begin).await {
             Some(Outcome::Opened(opened)) => opened,

@@ -43,7 +43,7 @@ pub struct Error<K> {
 }
 
 impl<K> Error<K> {
-    /// Returns the name of the lock, semaphore or latch; the names of several locks taken as one
+    /// Returns the name of the lock, semaphore or latch; the names of a multi-lock or redLock
     /// are joined by `, `. Returns `None` for a guard, for an invalid option, and if the client
     /// [redacts names](super::Client::redact_names).
     pub fn lock(&self) -> Option<&str> {
@@ -147,7 +147,7 @@ pub(super) enum Object {
 }
 
 impl Object {
-    /// Whether `target` is permits or a lock.
+    /// The kind of object that `target` belongs to.
     pub(super) const fn of(target: &Target) -> Self {
         if target.holds_permits() { Self::Semaphore } else { Self::Lock }
     }
@@ -182,21 +182,22 @@ impl<T: Transport, H: Host> Shared<T, H> {
         if kind.is_invalid_option() {
             return Error { kind, subject: None };
         }
-        let failed = matches!(kind.failure(), Some(FailureKind::NotSent | FailureKind::Broken));
+        let has_transport_error =
+            matches!(kind.failure(), Some(FailureKind::NotSent | FailureKind::Broken));
         let mut causes = self.endpoints.iter().filter_map(|it| it.transport.last_error());
         let subject = Subject {
             object,
-            name: (!redacts).then(|| joined(names)),
-            host: joined(self.endpoints.iter().map(|it| it.gateway.host())),
+            name: (!redacts).then(|| join_distinct(names)),
+            host: join_distinct(self.endpoints.iter().map(|it| it.gateway.host())),
             obstacle: kind.is_busy().then(|| object.obstacle()),
-            cause: if failed { causes.next() } else { None },
+            cause: if has_transport_error { causes.next() } else { None },
         };
         Error { kind, subject: Some(Arc::new(subject)) }
     }
 }
 
-/// Joins the different texts.
-fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+/// Joins the texts, each once.
+fn join_distinct<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut different: Vec<&str> = Vec::new();
     for text in texts {
         if !different.contains(&text) {
@@ -206,7 +207,7 @@ fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     different.join(", ")
 }
 
-/// The properties of a kind that an [`Error`] needs.
+/// The error enum of an operation, as [`Error`] uses it.
 pub(super) trait Kind {
     /// The failure of the request, if that is what happened.
     fn failure(&self) -> Option<FailureKind>;

@@ -10,8 +10,8 @@ use futures_core::Stream;
 
 use edgelatch_proto::engine::Engine;
 
-use super::ask::ONLY;
 use super::lease::HoldRef;
+use super::requests::ONLY_ENDPOINT;
 use super::shared::Wait;
 use super::{Client, Lease, NotificationMode, Situation};
 use crate::host::Host;
@@ -106,16 +106,16 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// Waits for the next event after `seen`; returns it together with the updated `seen`.
     async fn event(&self, mut seen: Seen) -> (ClientEvent, Seen) {
         let look = |engine: &mut Engine| {
-            let mode = engine.notification_mode(ONLY);
+            let mode = engine.notification_mode(ONLY_ENDPOINT);
             if let Some(mode) = mode.filter(|_| mode != seen.notification_mode) {
                 seen.notification_mode = Some(mode);
                 return Some(ClientEvent::NotificationMode(mode));
             }
-            let (times, by) = engine.last_rollback(ONLY, seen.last_rollback)?;
+            let (times, by) = engine.last_rollback(ONLY_ENDPOINT, seen.last_rollback)?;
             seen.last_rollback = times;
             Some(ClientEvent::ClockSetBack { by })
         };
-        let event = self.shared().until(Wait::Endpoint(ONLY), look).await;
+        let event = self.shared().until(Wait::Endpoint(ONLY_ENDPOINT), look).await;
         (event, seen)
     }
 }

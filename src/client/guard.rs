@@ -6,16 +6,16 @@ use alloc::sync::Arc;
 use core::fmt;
 use std::sync::OnceLock;
 
-use super::ask::{ONLY, replied};
 use super::error::{Error, Kind, Object};
 use super::lease::HoldRef;
+use super::requests::{ONLY_ENDPOINT, replied};
 use super::shared::Wait;
 use super::{Client, Lease};
 use crate::error::{EvalError, GuardError, InvalidOption, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::Engine;
-use edgelatch_proto::machine::{check_protecting_lock, newest_token, written};
+use edgelatch_proto::machine::{check_protecting_lock, newest_token, write_result};
 use edgelatch_proto::name::{GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
 use edgelatch_proto::protocol::script::Bound;
@@ -94,7 +94,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// Sends one request. If the client does not know the clock of this Redis yet, which bounds the
     /// write, it sends a query before that.
     ///
-    /// `name` selects the lock that protects the key, among several locks taken as one; `None`
+    /// `name` selects the lock that protects the key, among those of a multi-lock or redLock; `None`
     /// selects the first.
     ///
     /// # Errors
@@ -132,26 +132,26 @@ impl<T: Transport, H: Host> Guard<T, H> {
             let accepted = "the name of a lock that the lease holds";
             return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
         };
-        let protects = name.unwrap_or_else(|| lease.name().as_str());
-        self.check_lock(protects).map_err(GuardError::InvalidOption)?;
-        let turn = WriteTurn::begin(lease.hold(), self.key()).await;
+        let lock_name = name.unwrap_or_else(|| lease.name().as_str());
+        self.check_lock(lock_name).map_err(GuardError::InvalidOption)?;
+        let permit = WritePermit::acquire(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
         // Checked only now: the lease may have ended while this write waited for an earlier one.
         let HoldRef { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
-        let stamp = Stamp { token, owner, number: turn.number };
-        let asked = self.client.query_or_copy(|id| self.calls.write(id, bound, stamp, write));
-        let (reply, may_be_done) = asked.await.map_err(GuardError::Request)?;
-        written(&reply, may_be_done)
+        let stamp = Stamp { token, owner, number: permit.number };
+        let call = self.client.query_with_unsure(|id| self.calls.write(id, bound, stamp, write));
+        let (reply, is_unsure) = call.await.map_err(GuardError::Request)?;
+        write_result(&reply, is_unsure)
     }
 
     /// The bound of a write that is sent now. Queries Redis' clock first unless it is known.
     async fn bound(&self) -> Result<Bound, RequestError> {
         let shared = self.client.shared();
-        if shared.read(|engine| engine.clock(ONLY)).is_none() {
+        if shared.read(|engine| engine.clock(ONLY_ENDPOINT)).is_none() {
             self.query_newest().await?;
         }
-        Ok(shared.change(|engine, cx| engine.write_bound(ONLY, cx)))
+        Ok(shared.change(|engine, cx| engine.write_bound(ONLY_ENDPOINT, cx)))
     }
 
     /// Returns the newest token that the guard has seen; `None` if it remembers none.
@@ -186,30 +186,30 @@ impl<T: Transport, H: Host> Lease<T, H> {
     async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
         let HoldRef { shared, id, .. } = self.hold();
         let (to, call) = shared.change(|engine, cx| engine.script_call(*id, script, cx))?;
-        let begin = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
-        let (reply, _) = replied(begin.await)?;
+        let outcome = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
+        let (reply, _) = replied(outcome.await)?;
         shared.change(|engine, cx| engine.script_result(*id, reply, cx))
     }
 }
 
-/// The right to write to a guarded key under a hold.
-struct WriteTurn<'a, T: Transport, H: Host> {
+/// The permit to write to a guarded key under a hold. One write at a time has it.
+struct WritePermit<'a, T: Transport, H: Host> {
     hold: &'a HoldRef<T, H>,
     key: &'a GuardKey,
     /// The number of this write among those of this hold to this key.
     number: u64,
 }
 
-impl<'a, T: Transport, H: Host> WriteTurn<'a, T, H> {
+impl<'a, T: Transport, H: Host> WritePermit<'a, T, H> {
     /// Waits until no other write of this hold to this key is under way.
-    async fn begin(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
+    async fn acquire(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
         let begin = |engine: &mut Engine| engine.begin_write(hold.id, key);
         let number = hold.shared.until(Wait::Hold(hold.id), begin).await;
         Self { hold, key, number }
     }
 }
 
-impl<T: Transport, H: Host> Drop for WriteTurn<'_, T, H> {
+impl<T: Transport, H: Host> Drop for WritePermit<'_, T, H> {
     fn drop(&mut self) {
         self.hold.shared.change(|engine, _| engine.end_write(self.hold.id, self.key));
     }

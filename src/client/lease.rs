@@ -70,14 +70,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted_token)
     }
 
-    /// Returns the fencing token of the lock `name` among several locks taken as one: fence the
+    /// Returns the fencing token of the lock `name` among those of a multi-lock or redLock: fence the
     /// data that a lock protects with the token of that lock. Returns `None` if no lock of this
     /// name is among them.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.read(|engine, id| engine.token_of(id, name))
     }
 
-    /// Returns the lock's name; for several locks taken as one, the name of the first, in the order
+    /// Returns the lock's name; for a multi-lock or redLock, the name of the first, in the order
     /// that all clients use, that counts for the hold; [`token`](Self::token) is its token. Errors
     /// name all of them.
     pub fn name(&self) -> &LockName {

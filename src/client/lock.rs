@@ -105,7 +105,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
         self.shared.error(kind, Object::of(self.spec.first()), names, self.redacts)
     }
 
-    /// Returns the lock's name; for several locks taken as one, the name of the first in the order
+    /// Returns the lock's name; for a multi-lock or redLock, the name of the first in the order
     /// that all clients use, whose fencing token is [`Lease::token`]. Errors name all of them.
     pub fn name(&self) -> &LockName {
         self.spec.name()
@@ -135,7 +135,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
         &self,
         options: AcquireOptions,
     ) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
-        match self.acquire_on(options.check_once()?, pending()).await {
+        match self.acquire_with_policy(options.check_once()?, pending()).await {
             Ok(lease) => Ok(Some(lease)),
             Err(AcquireError::Busy { .. }) => Ok(None),
             Err(kind) => Err(self.error(kind)),
@@ -179,7 +179,7 @@ impl<T: Transport, H: Host> Lock<T, H> {
         options: AcquireOptions,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, Error<AcquireError>> {
-        let acquired = self.acquire_on(options.check()?, cancel).await;
+        let acquired = self.acquire_with_policy(options.check()?, cancel).await;
         acquired.map_err(|kind| self.error(kind))
     }
 
@@ -213,11 +213,11 @@ impl<T: Transport, H: Host> Lock<T, H> {
         let lease = self.acquire_with(options).await.map_err(RunError::Acquire)?;
         let result = {
             let mut work = pin!(work(&lease));
-            match first(work.as_mut(), lease.keep()).await {
-                First::A(result) => result,
+            match select(work.as_mut(), lease.keep()).await {
+                Either::First(result) => result,
                 // The lease was lost. `work` can observe that through its lease, and decides
                 // whether to stop.
-                First::B(_) => work.await,
+                Either::Second(_) => work.await,
             }
         };
         // A lost lease stays lost, even if Redis has not yet ended the hold: `work` may have
@@ -235,10 +235,10 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// a hold.
     ///
     /// # Errors
-    /// [`RequestError`]; `InvalidOption` if this is several locks taken as one. With `Unreachable`
+    /// [`RequestError`]; `InvalidOption` if this is a multi-lock or redLock. With `Unreachable`
     /// the hold may have been ended.
     pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
-        let reply = self.client().once(self.single()?.target.force_release()).await;
+        let reply = self.client().execute_once(self.single()?.target.force_release()).await;
         reply.map(|reply| reply.code == Code::Done).map_err(|kind| self.error(kind))
     }
 
@@ -246,14 +246,14 @@ impl<T: Transport, H: Host> Lock<T, H> {
     /// has no hold of its own: use [`Lease::is_held`].
     ///
     /// # Errors
-    /// [`RequestError`]; `InvalidOption` if this is several locks taken as one.
+    /// [`RequestError`]; `InvalidOption` if this is a multi-lock or redLock.
     pub async fn inspect(&self) -> Result<LockState, Error<RequestError>> {
         let target = &self.single()?.target;
         let reply = self.client().query(|request| target.inspect(request, None)).await;
         reply.and_then(|reply| LockState::read(&reply)).map_err(|kind| self.error(kind))
     }
 
-    /// The client of the lock's gateway; for several locks, that of all gateways.
+    /// The client of the lock's gateway; for a lock on several gateways, the client of all of them.
     fn client(&self) -> Client<T, H> {
         Client { shared: Arc::clone(&self.shared), owner: None, redacts: self.redacts }
     }
@@ -265,12 +265,12 @@ impl<T: Transport, H: Host> Lock<T, H> {
     }
 
     /// Acquires the lock, with an error that names neither lock nor host.
-    async fn acquire_on(
+    async fn acquire_with_policy(
         &self,
         policy: AcquirePolicy,
         cancel: impl Future<Output = ()>,
     ) -> Result<Lease<T, H>, AcquireError> {
-        let owner = self.owner.as_ref().map(|owner| owner.of(&self.shared));
+        let owner = self.owner.as_ref().map(|owner| owner.handle_in(&self.shared));
         let begin = |engine: &mut Engine, scope, is_cancelled, cx: &mut Context<'_>| {
             let lock = Arc::clone(&self.spec);
             engine.acquire(scope, lock, (policy, owner), is_cancelled, cx)
@@ -284,24 +284,24 @@ impl<T: Transport, H: Host> Lock<T, H> {
     }
 }
 
-/// Waits for the first of two futures and drops the other.
-pub(crate) async fn first<A, B>(
+/// Waits until one of two futures completes, and drops the other.
+pub(crate) async fn select<A, B>(
     a: impl Future<Output = A>,
     b: impl Future<Output = B>,
-) -> First<A, B> {
+) -> Either<A, B> {
     let (mut a, mut b) = (pin!(a), pin!(b));
     poll_fn(|cx| {
         if let Poll::Ready(a) = a.as_mut().poll(cx) {
-            return Poll::Ready(First::A(a));
+            return Poll::Ready(Either::First(a));
         }
-        b.as_mut().poll(cx).map(First::B)
+        b.as_mut().poll(cx).map(Either::Second)
     })
     .await
 }
 
-/// Which of two futures was first.
+/// The output of the future that completed.
 #[derive(Debug)]
-pub(crate) enum First<A, B> {
-    A(A),
-    B(B),
+pub(crate) enum Either<A, B> {
+    First(A),
+    Second(B),
 }

@@ -1,7 +1,6 @@
 //! The client: typed objects over the engine of `edgelatch-proto`, and the driver of its I/O. All
 //! rules are in the engine and its machines.
 
-mod ask;
 mod count_down_latch;
 mod driver;
 mod error;
@@ -15,6 +14,7 @@ mod operation;
 mod options;
 mod owner;
 mod permits;
+mod requests;
 mod semaphore;
 mod shared;
 
@@ -30,7 +30,7 @@ pub use events::{ClientEvent, ClientEvents, Events};
 pub use guard::Guard;
 pub use lease::Lease;
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
-pub(crate) use lock::first;
+pub(crate) use lock::select;
 pub use lock::{Lock, RunError};
 pub use multi::RedLockSettings;
 pub use objects::{ReadWriteLock, ReadWriteSettings};
@@ -79,7 +79,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// that was under way lasts until its lease ends. Clients from `connect`, `connect_with` and
     /// [`with_driver`](Self::with_driver) share I/O, and release such a grant.
     pub fn new(gateway: Gateway, transport: T, host: H) -> Self {
-        Self::make(gateway, transport, host, None)
+        Self::create_client(gateway, transport, host, None)
     }
 
     /// Creates a client whose I/O is done by a [`Driver`]. Sends nothing.
@@ -89,10 +89,10 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// must not block. In a Worker, where I/O belongs to the request that began it, it is called
     /// for the operations that begin in one turn of the event loop, in their request.
     pub fn with_driver(gateway: Gateway, transport: T, host: H, spawn: fn(Driver<T, H>)) -> Self {
-        Self::make(gateway, transport, host, Some(spawn))
+        Self::create_client(gateway, transport, host, Some(spawn))
     }
 
-    fn make(gateway: Gateway, transport: T, host: H, spawn: Option<Spawn<T, H>>) -> Self {
+    fn create_client(gateway: Gateway, transport: T, host: H, spawn: Option<Spawn<T, H>>) -> Self {
         Self { shared: Shared::new(gateway, transport, host, spawn), owner: None, redacts: false }
     }
 

@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 
 use super::Client;
-use super::ask::ONLY;
 use super::count_down_latch::CountDownLatch;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::permits::PermitExpirableSemaphore;
+use super::requests::ONLY_ENDPOINT;
 use super::semaphore::Semaphore;
 use crate::error::InvalidOption;
 use crate::host::Host;
@@ -39,7 +39,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        Ok(self.create(|engine| engine.lock(ONLY, name, true)))
+        Ok(self.create(|engine| engine.lock(ONLY_ENDPOINT, name, true)))
     }
 
     /// Returns a lock that an owner cannot acquire again while holding it: Redisson's
@@ -50,7 +50,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn non_reentrant_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        Ok(self.create(|engine| engine.lock(ONLY, name, false)))
+        Ok(self.create(|engine| engine.lock(ONLY_ENDPOINT, name, false)))
     }
 
     /// Returns a lock whose waiters only poll, at the intervals of `backoff`: Redisson's
@@ -63,7 +63,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] if `name` is not a valid [`LockName`], or if a pause is out of range.
     pub fn spin_lock(&self, name: &str, backoff: SpinBackoff) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        self.try_create(|engine| engine.spin_lock(ONLY, name, backoff))
+        self.try_create(|engine| engine.spin_lock(ONLY_ENDPOINT, name, backoff))
     }
 
     /// Returns a lock whose last fencing token Redis keeps for ever: Redisson's
@@ -76,7 +76,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
     pub fn fenced_lock(&self, name: &str) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        Ok(self.create(|engine| engine.fenced_lock(ONLY, name)))
+        Ok(self.create(|engine| engine.fenced_lock(ONLY_ENDPOINT, name)))
     }
 
     /// Returns a lock that serves waiters in the order of their arrival: Redisson's
@@ -90,7 +90,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         settings: FairSettings,
     ) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        Ok(self.create(|engine| engine.fair_lock(ONLY, name, settings, true)))
+        Ok(self.create(|engine| engine.fair_lock(ONLY_ENDPOINT, name, settings, true)))
     }
 
     /// Returns a fair lock that an owner cannot acquire again while holding it: Redisson's
@@ -106,7 +106,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         settings: FairSettings,
     ) -> Result<Lock<T, H>, InvalidOption> {
         let name = LockName::parse(name)?;
-        Ok(self.create(|engine| engine.fair_lock(ONLY, name, settings, false)))
+        Ok(self.create(|engine| engine.fair_lock(ONLY_ENDPOINT, name, settings, false)))
     }
 
     /// Returns two locks of one name, one for readers and one for writers: Redisson's
@@ -122,8 +122,9 @@ impl<T: Transport, H: Host> Client<T, H> {
         let name = LockName::parse(name)?;
         let ReadWriteSettings { prefers_writers, lease_max } = settings;
         Ok(ReadWriteLock {
-            read: self.create(|engine| engine.read_lock(ONLY, name.clone(), lease_max)),
-            write: self.create(|engine| engine.write_lock(ONLY, name.clone(), prefers_writers)),
+            read: self.create(|engine| engine.read_lock(ONLY_ENDPOINT, name.clone(), lease_max)),
+            write: self
+                .create(|engine| engine.write_lock(ONLY_ENDPOINT, name.clone(), prefers_writers)),
         })
     }
 
@@ -141,7 +142,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         skew: PeerSkew,
     ) -> Result<Lock<T, H>, InvalidOption> {
         let group = LockName::parse(group)?;
-        self.try_create(|engine| engine.group_lock(ONLY, group, values, skew))
+        self.try_create(|engine| engine.group_lock(ONLY_ENDPOINT, group, values, skew))
     }
 
     /// Returns a semaphore, a number of permits shared by all clients: Redisson's
@@ -179,9 +180,9 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// Returns a lock that acquires permits. It belongs to no owner, since permits are never
     /// re-entrant.
-    pub(super) fn taking(&self, target: Target) -> Lock<T, H> {
+    pub(super) fn lock_for(&self, target: Target) -> Lock<T, H> {
         let client = Self { owner: None, ..self.clone() };
-        client.create(|engine| engine.jittered(ONLY, target))
+        client.create(|engine| engine.jittered(ONLY_ENDPOINT, target))
     }
 
     fn create(&self, create: impl FnOnce(&Engine) -> LockSpec) -> Lock<T, H> {
@@ -206,7 +207,7 @@ impl<T: Transport, H: Host> Client<T, H> {
 
     /// How the scripts for the gateway announce releases.
     pub(super) fn announces(&self) -> Publish {
-        self.shared().read(|engine| engine.announces(ONLY))
+        self.shared().read(|engine| engine.announces(ONLY_ENDPOINT))
     }
 }
 

@@ -96,27 +96,29 @@ impl AcquireOptions {
         self
     }
 
+    /// Checks the options of an acquisition that may wait.
     pub(super) fn check(self) -> Result<AcquirePolicy, InvalidOption> {
-        let patience = match self.wait {
+        let wait = match self.wait {
             _ if self.until_cancelled => WaitPolicy::UntilCancelled,
             None => WaitPolicy::UpTo(WaitTime::DEFAULT),
-            Some(wait) => WaitPolicy::UpTo(WaitTime::new(wait)?),
+            Some(time) => WaitPolicy::UpTo(WaitTime::new(time)?),
         };
-        let lease = self.hold()?;
+        let hold = self.hold_time()?;
         let budget = self.requests_max.map(RequestBudget::new).transpose()?;
-        Ok(AcquirePolicy::new(lease, patience, budget).with_replicas(self.has_replicas()?))
+        Ok(AcquirePolicy::new(hold, wait, budget).with_replicas(self.replica_count()?))
     }
 
+    /// Checks the options of a single try; its wait and its request budget are ignored.
     pub(super) fn check_once(self) -> Result<AcquirePolicy, InvalidOption> {
-        let replicas = self.has_replicas()?;
-        Ok(AcquirePolicy::new(self.hold()?, WaitPolicy::Once, None).with_replicas(replicas))
+        let replicas = self.replica_count()?;
+        Ok(AcquirePolicy::new(self.hold_time()?, WaitPolicy::Once, None).with_replicas(replicas))
     }
 
-    fn has_replicas(self) -> Result<Option<Replicas>, InvalidOption> {
+    fn replica_count(self) -> Result<Option<Replicas>, InvalidOption> {
         self.replicas.map(Replicas::new).transpose()
     }
 
-    fn hold(self) -> Result<HoldTime, InvalidOption> {
+    fn hold_time(self) -> Result<HoldTime, InvalidOption> {
         Ok(match self.lease {
             Some(lease) => HoldTime::Fixed(LeaseTime::new(lease)?),
             None if self.renewed => HoldTime::Renewed,

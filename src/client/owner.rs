@@ -9,27 +9,27 @@ use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::OwnerHandle;
 
-/// The owner in the engine of each lock that it has acquired: locks of several gateways have an
-/// engine of their own.
-pub(super) struct Owner<T: Transport, H: Host>(Mutex<Vec<Known<T, H>>>);
+/// The handles of one owner, in the engine of each lock that it has acquired: a lock on several
+/// gateways has an engine of its own.
+pub(super) struct Owner<T: Transport, H: Host>(Mutex<Vec<EngineHandle<T, H>>>);
 
-/// An engine, and the owner in it.
-type Known<T, H> = (Arc<Shared<T, H>>, OwnerHandle);
+/// An engine, and the owner's handle in it.
+type EngineHandle<T, H> = (Arc<Shared<T, H>>, OwnerHandle);
 
 impl<T: Transport, H: Host> Owner<T, H> {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::default()))
     }
 
-    /// The owner in this engine.
-    pub(super) fn of(&self, shared: &Arc<Shared<T, H>>) -> OwnerHandle {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().find(|(other, _)| Arc::ptr_eq(other, shared));
+    /// Returns the owner's handle in this engine, and creates it if there is none yet.
+    pub(super) fn handle_in(&self, shared: &Arc<Shared<T, H>>) -> OwnerHandle {
+        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = handles.iter().find(|(other, _)| Arc::ptr_eq(other, shared));
         if let Some((_, handle)) = found {
             return *handle;
         }
         let handle = shared.change(|engine, _| engine.new_owner());
-        known.push((Arc::clone(shared), handle));
+        handles.push((Arc::clone(shared), handle));
         handle
     }
 }

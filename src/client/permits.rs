@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-use super::ask::{About, count, is_done};
 use super::error::{Error, Object};
 use super::lock::Lock;
 use super::options::AcquireOptions;
+use super::requests::{NamedObject, count, is_done};
 use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
@@ -50,8 +50,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
         Self { client, name, skew }
     }
 
-    /// The subject of errors.
-    const fn about(&self) -> About<'_> {
+    /// The object of requests and of errors.
+    const fn named_object(&self) -> NamedObject<'_> {
         (Object::Semaphore, &self.name)
     }
 
@@ -66,7 +66,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// # Errors
     /// [`InvalidOption`] unless `permits` is 1 to 1000.
     pub fn permits(&self, permits: u16) -> Result<Lock<T, H>, InvalidOption> {
-        Ok(self.client.taking(Target::Permits(self.calls(permits)?)))
+        Ok(self.client.lock_for(Target::Permits(self.calls(permits)?)))
     }
 
     /// Waits for `permits` permits, at most 30 s, and acquires them until they are released.
@@ -97,7 +97,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn release(&self, ids: &[PermitId]) -> Result<u64, Error<RequestError>> {
         let call = self.calls(1)?.release_ids(ids);
-        self.client.execute(self.about(), call, count).await
+        self.client.execute_about(self.named_object(), call, count).await
     }
 
     /// Sets the expiry of permits to `lease` from now, which can be sooner or later than before:
@@ -113,7 +113,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     ) -> Result<bool, Error<RequestError>> {
         let lease = lease.map_or(Ok(LeaseTime::ENDLESS), LeaseTime::new)?;
         let call = self.calls(1)?.update_lease(ids, lease);
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     /// Creates the semaphore with `permits` permits, 0 to 2147483647. Returns `false` if it exists
@@ -123,7 +123,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn try_set_permits(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         let call = self.calls(1)?.try_set(PermitTotal::new(permits)?);
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     /// Sets the total number of permits, including those that are held, to `permits`: 0 to
@@ -133,7 +133,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn set_permits(&self, permits: u32) -> Result<i64, Error<RequestError>> {
         let call = self.calls(1)?.set(PermitTotal::new(permits)?);
-        self.client.execute(self.about(), call, parse_number).await
+        self.client.execute_about(self.named_object(), call, parse_number).await
     }
 
     /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
@@ -142,7 +142,9 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.add(permits), parse_number).await
+        self.client
+            .execute_about(self.named_object(), self.calls(1)?.add(permits), parse_number)
+            .await
     }
 
     /// Returns the present state of the semaphore in Redis, and of the permits with these ids.
@@ -151,8 +153,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self, ids: &[PermitId]) -> Result<PermitsState, Error<RequestError>> {
         let calls = self.calls(1)?;
-        let ask = |request| calls.inspect_ids(request, ids);
-        self.client.inspect(self.about(), ask, PermitsState::read).await
+        let call = |request| calls.inspect_ids(request, ids);
+        self.client.query_about(self.named_object(), call, PermitsState::read).await
     }
 
     /// Releases all permits that are held by any client, including Java programs. Returns whether
@@ -162,7 +164,7 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// [`RequestError`]; with `Unreachable` the permits may have been released.
     pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
         let call = Target::Permits(self.calls(1)?).force_release();
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     fn calls(&self, permits: u16) -> Result<PermitCalls, InvalidOption> {

@@ -3,10 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::ask::{About, is_done};
 use super::error::{Error, Object};
 use super::lock::Lock;
 use super::options::AcquireOptions;
+use super::requests::{NamedObject, is_done};
 use super::{Client, Lease};
 use crate::error::{AcquireError, InvalidOption, RequestError};
 use crate::host::Host;
@@ -51,8 +51,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
         Self { client, name }
     }
 
-    /// The subject of errors.
-    const fn about(&self) -> About<'_> {
+    /// The object of requests and of errors.
+    const fn named_object(&self) -> NamedObject<'_> {
         (Object::Semaphore, &self.name)
     }
 
@@ -67,7 +67,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// # Errors
     /// [`InvalidOption`] unless `permits` is 1 to 2147483647.
     pub fn permits(&self, permits: u32) -> Result<Lock<T, H>, InvalidOption> {
-        Ok(self.client.taking(Target::Semaphore(self.calls(permits)?)))
+        Ok(self.client.lock_for(Target::Semaphore(self.calls(permits)?)))
     }
 
     /// Waits for `permits` permits, at most 30 s, and acquires them until they are released.
@@ -105,7 +105,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     ) -> Result<bool, Error<RequestError>> {
         let life = life.map(LifeTime::new).transpose()?;
         let call = self.calls(1)?.try_set(PermitTotal::new(permits)?, life);
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     /// Adds `permits` available permits, or removes them if negative; creates the semaphore if it
@@ -114,7 +114,9 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.add(permits), parse_number).await
+        self.client
+            .execute_about(self.named_object(), self.calls(1)?.add(permits), parse_number)
+            .await
     }
 
     /// Adds `permits` available permits that are not held by a lease: Redisson's
@@ -133,7 +135,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
     pub async fn release_if_exists(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         let call = self.calls(1)?.add_if_exists(PermitCount::new(permits)?);
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     /// Removes all available permits, which no lease then holds. Returns the number of available
@@ -142,7 +144,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// # Errors
     /// [`RequestError`].
     pub async fn drain_permits(&self) -> Result<i64, Error<RequestError>> {
-        self.client.execute(self.about(), self.calls(1)?.drain(), parse_number).await
+        self.client.execute_about(self.named_object(), self.calls(1)?.drain(), parse_number).await
     }
 
     /// Returns the number of available permits; negative after more were removed than there were.
@@ -159,8 +161,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// [`RequestError`].
     pub async fn inspect(&self) -> Result<SemaphoreState, Error<RequestError>> {
         let target = Target::Semaphore(self.calls(1)?);
-        let ask = |request| target.inspect(request, None);
-        self.client.inspect(self.about(), ask, SemaphoreState::read).await
+        let call = |request| target.inspect(request, None);
+        self.client.query_about(self.named_object(), call, SemaphoreState::read).await
     }
 
     /// Returns the permits of all leases of this library, of any client, and returns whether there
@@ -170,7 +172,7 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// [`RequestError`]; with `Unreachable` the permits may have been returned.
     pub async fn force_release(&self) -> Result<bool, Error<RequestError>> {
         let call = Target::Semaphore(self.calls(1)?).force_release();
-        self.client.execute(self.about(), call, is_done).await
+        self.client.execute_about(self.named_object(), call, is_done).await
     }
 
     fn calls(&self, permits: u32) -> Result<SemaphoreCalls, InvalidOption> {

@@ -11,7 +11,7 @@ use crate::error::{AcquireError, InvalidOption, LossReason, RequestError};
 use edgelatch_proto::engine::{Context, Engine, Outcome};
 use edgelatch_proto::machine::{
     LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, parse_number,
-    written,
+    write_result,
 };
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
@@ -32,7 +32,7 @@ pub(super) fn result(
         }
         (Outcome::Replied(reply, unsure), Read::Write) => {
             let reply = reply.map_err(|error| error::request(&error))?;
-            written(&reply, unsure).map_err(|error| error::guard(&error))?;
+            write_result(&reply, unsure).map_err(|error| error::guard(&error))?;
             Ok(Value::Absent)
         }
         (Outcome::Replied(reply, _), Read::Script(hold)) => {

@@ -8,10 +8,10 @@ use crate::error::InvalidOption;
 use crate::time::Instant;
 
 /// The first step of a waiter.
-const FIRST: Duration = Duration::from_millis(50);
+const FIRST_STEP: Duration = Duration::from_millis(50);
 /// The first step of a request that ends or undoes a hold: its attempts extend over some seconds,
 /// in which a gateway may restart.
-const FIRST_OF_UNDOING: Duration = Duration::from_millis(500);
+const FIRST_STEP_OF_UNDOING: Duration = Duration::from_millis(500);
 /// The largest step without a budget: a waiter retries once a second on average.
 const STEP_MAX: Duration = Duration::from_secs(2);
 /// The longest pause that `Retry-After` causes: a gateway may send any time, and a wait may have no
@@ -86,30 +86,31 @@ impl SpinBackoff {
         let is_pause = |pause: Duration| {
             (ms(1)..=ms(60_000)).contains(&pause) && pause.subsec_nanos().is_multiple_of(1_000_000)
         };
-        let fine = match self {
+        let is_valid = match self {
             Self::Constant(pause) => is_pause(pause),
             Self::Exponential { first, max, factor } => {
                 is_pause(first) && is_pause(max) && first <= max && (1..=1000).contains(&factor)
             }
         };
         let accepted = "pauses of 1 to 60000 whole milliseconds, the longest not shorter than the first, and a factor of 1 to 1000";
-        fine.then_some(self).ok_or_else(|| InvalidOption::new("backoff", accepted))
+        is_valid.then_some(self).ok_or_else(|| InvalidOption::new("backoff", accepted))
     }
 }
 
 impl Backoff {
     pub(super) const fn new(pacing: Pacing) -> Self {
         let step = match pacing {
-            Pacing::Jittered | Pacing::Queue => FIRST,
+            Pacing::Jittered | Pacing::Queue => FIRST_STEP,
             Pacing::Spin(SpinBackoff::Constant(pause)) => pause,
             Pacing::Spin(SpinBackoff::Exponential { first, .. }) => first,
         };
         Self { pacing, step, pauses: 0 }
     }
 
-    /// The back-off of requests that end or undo a hold: fewer attempts over a longer time.
-    pub(super) const fn of_undoing() -> Self {
-        Self { step: FIRST_OF_UNDOING, ..Self::new(Pacing::Jittered) }
+    /// Creates the back-off of a request that ends or undoes a hold: fewer attempts over a longer
+    /// time.
+    pub(super) const fn for_undoing() -> Self {
+        Self { step: FIRST_STEP_OF_UNDOING, ..Self::new(Pacing::Jittered) }
     }
 
     /// Returns the next pause. `min_step` is the smallest step with which the budget lasts for the
@@ -129,23 +130,30 @@ impl Backoff {
         ids.jitter(step).max(PAUSE_MIN)
     }
 
-    /// Returns the pause for a time that a queue set: four fifths of it or more, so that waiters
-    /// with the same time do not retry together.
-    pub(super) fn of_queue(time: Duration, ids: &mut Ids) -> Duration {
+    /// Returns the pause before a retry that a queue expects within `time`: four fifths of it or
+    /// more, at random, so that waiters with the same time do not retry together.
+    pub(super) fn queue_pause(time: Duration, ids: &mut Ids) -> Duration {
         (time * 4 / 5 + ids.jitter(time / 5)).max(PAUSE_MIN)
     }
 }
 
 /// Returns the step with which `tries` tries last on average until the wait is over; zero without a
 /// budget or without an end.
-pub(super) fn min_step(over: Option<Instant>, tries: Option<u32>, now: Instant) -> Duration {
-    over.zip(tries).map_or(Duration::ZERO, |(over, tries)| now.until(over) * 2 / tries.max(1))
+pub(super) fn min_step(
+    wait_deadline: Option<Instant>,
+    tries: Option<u32>,
+    now: Instant,
+) -> Duration {
+    wait_deadline
+        .zip(tries)
+        .map_or(Duration::ZERO, |(deadline, tries)| now.until(deadline) * 2 / tries.max(1))
 }
 
 /// The facts that determine when a refused waiter retries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RetryHints {
-    /// Its place in a queue, and the time after which the queue expects a retry.
+    /// Its place in a queue, where 0 is the head, and the time within which the queue expects a
+    /// retry.
     pub(super) queue: Option<(u64, Duration)>,
     /// How long the subscription is relied on without a message; `None` without a subscription.
     pub(super) silence: Option<Duration>,
@@ -162,22 +170,23 @@ pub(super) fn next_try(
     backoff: &mut Backoff,
     min_step: Duration,
     ids: &mut Ids,
-    over: Option<Instant>,
+    wait_deadline: Option<Instant>,
     now: Instant,
 ) -> (Instant, TimeoutReason) {
     let pause = match (hints.queue, hints.silence) {
         // The first waiter in the queue has to notice that the lock is free; the other waiters only
         // have to show that they are alive.
         (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)),
-        (Some((_, queue)), _) => Backoff::of_queue(queue, ids),
+        (Some((_, queue)), _) => Backoff::queue_pause(queue, ids),
         (None, Some(silence)) => silence.max(min_step),
         (None, None) => backoff.next(min_step, ids),
     };
     let retry_after = hints.retry_after.map(|time| time.min(RETRY_AFTER_MAX));
-    let longer = retry_after.filter(|time| *time > pause);
-    let (until, why) = retry_time(longer.unwrap_or(pause), hints.remaining, over, now);
+    let longer_retry_after = retry_after.filter(|time| *time > pause);
+    let (until, why) =
+        retry_time(longer_retry_after.unwrap_or(pause), hints.remaining, wait_deadline, now);
     let why = match why {
-        _ if longer.is_some() => TimeoutReason::RetryAfter,
+        _ if longer_retry_after.is_some() => TimeoutReason::RetryAfter,
         TimeoutReason::BackOff if hints.silence.is_some() => TimeoutReason::Silence,
         why => why,
     };
@@ -189,7 +198,7 @@ pub(super) fn next_try(
 fn retry_time(
     pause: Duration,
     remaining: Option<Duration>,
-    over: Option<Instant>,
+    wait_deadline: Option<Instant>,
     now: Instant,
 ) -> (Instant, TimeoutReason) {
     // One millisecond more, since Redis counts in whole milliseconds too.
@@ -197,8 +206,9 @@ fn retry_time(
     let next = expires.map_or((now + pause, TimeoutReason::BackOff), |expires| {
         (now + expires, TimeoutReason::HolderExpires)
     });
-    over.filter(|over| next.0.has_reached(*over))
-        .map_or(next, |over| (over, TimeoutReason::WaitOver))
+    wait_deadline
+        .filter(|deadline| next.0.has_reached(*deadline))
+        .map_or(next, |deadline| (deadline, TimeoutReason::WaitOver))
 }
 
 #[cfg(test)]
@@ -210,7 +220,7 @@ mod tests {
     fn steps_double_up_to_two_seconds_and_pauses_stay_below_them() {
         let mut ids = Ids::new(Entropy::new([7; 32]));
         let mut backoff = Backoff::new(Pacing::Jittered);
-        let mut step = FIRST;
+        let mut step = FIRST_STEP;
         for _ in 0..200 {
             let pause = backoff.next(Duration::ZERO, &mut ids);
             assert!(pause >= PAUSE_MIN && pause <= step, "{pause:?} within {step:?}");
@@ -247,7 +257,7 @@ mod tests {
     fn a_waiter_retries_before_the_time_that_its_queue_set_is_over() {
         let mut ids = Ids::new(Entropy::new([7; 32]));
         for _ in 0..200 {
-            let pause = Backoff::of_queue(ms(3_000), &mut ids);
+            let pause = Backoff::queue_pause(ms(3_000), &mut ids);
             assert!((ms(2_400)..=ms(3_000)).contains(&pause), "{pause:?}");
         }
     }

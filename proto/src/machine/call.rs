@@ -64,16 +64,17 @@ impl RetriedCall {
         }
     }
 
-    /// A call whose reply begins a lease. The lease counts from the sending of the attempt with the
-    /// reply, so each attempt has its own request id: a reply to an earlier attempt, which a
-    /// gateway may deliver for it, does not count.
-    pub(super) fn leasing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+    /// Creates a call whose reply begins a lease. The lease counts from the sending of the attempt
+    /// with the reply, so each attempt has its own request id: a reply to an earlier attempt, which
+    /// a gateway may deliver for it, does not count.
+    pub(super) fn for_lease(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
         Self { fresh_request_ids: true, ..Self::new(script, attempts, attempt_time) }
     }
 
-    /// A call that ends or undoes a hold, or cancels an operation: its attempts are further apart.
-    pub(super) fn undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
-        Self { backoff: Backoff::of_undoing(), ..Self::new(script, attempts, attempt_time) }
+    /// Creates a call that ends or undoes a hold, or cancels an operation: its attempts are further
+    /// apart.
+    pub(super) fn for_undoing(script: ScriptCall, attempts: u8, attempt_time: Duration) -> Self {
+        Self { backoff: Backoff::for_undoing(), ..Self::new(script, attempts, attempt_time) }
     }
 
     /// Whether an attempt without a reply may have been executed.
@@ -116,49 +117,47 @@ impl RetriedCall {
         now: Instant,
         ids: &mut Ids,
     ) -> Option<CallOutcome> {
-        let under_way = match self.state {
+        let sent = match self.state {
             State::Sent { call, sent_at } => Some((call, sent_at)),
             State::Pausing { until } if now.has_reached(until) => {
                 if self.fresh_request_ids {
-                    self.script.rename(ids.request());
+                    self.script.set_request_id(ids.request());
                 }
                 self.state = State::Ready;
                 None
             }
             State::Ready | State::Pausing { .. } | State::Over => None,
         };
-        let (under_way, sent_at) = under_way?;
+        let (sent, sent_at) = sent?;
         match input {
-            Input::Reply { call, reply } if call == under_way => {
+            Input::Reply { call, reply } if call == sent => {
                 self.state = State::Over;
                 Some(CallOutcome::Replied(reply, sent_at))
             }
-            Input::Refused { call, refusal } if call == under_way => {
-                self.refused(refusal, now, ids)
-            }
-            Input::Failed { call, kind } if call == under_way => self.failed(kind, now, ids),
+            Input::Refused { call, refusal } if call == sent => self.on_refused(refusal, now, ids),
+            Input::Failed { call, kind } if call == sent => self.on_failed(kind, now, ids),
             // Any input may arrive after the time for this attempt.
             _ if now.has_reached(sent_at + self.attempt_time) => {
-                self.failed(FailureKind::TimedOut, now, ids)
+                self.on_failed(FailureKind::TimedOut, now, ids)
             }
             _ => None,
         }
     }
 
-    fn refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
+    fn on_refused(&mut self, refusal: Refusal, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         let is_transient = refusal.kind() == RefusalKind::Unavailable;
         let retries = is_transient && self.start_pause(None, now, ids);
         self.was_refused |= retries;
-        if retries { None } else { self.over(CallOutcome::Refused(refusal)) }
+        if retries { None } else { self.end(CallOutcome::Refused(refusal)) }
     }
 
-    fn failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
+    fn on_failed(&mut self, kind: FailureKind, now: Instant, ids: &mut Ids) -> Option<CallOutcome> {
         self.unsure |= kind != FailureKind::NotSent;
         let retries = self.start_pause(kind.retry_after(), now, ids);
-        if retries { None } else { self.over(CallOutcome::GaveUp(kind)) }
+        if retries { None } else { self.end(CallOutcome::GaveUp(kind)) }
     }
 
-    fn over(&mut self, outcome: CallOutcome) -> Option<CallOutcome> {
+    fn end(&mut self, outcome: CallOutcome) -> Option<CallOutcome> {
         self.state = State::Over;
         Some(outcome)
     }
@@ -184,12 +183,12 @@ impl RetriedCall {
 pub(super) fn may_be_granted(refusal: &Refusal) -> bool {
     match refusal.kind() {
         RefusalKind::Other | RefusalKind::Unsupported => refusal.code() != "CROSSSLOT",
-        kind => may_pass(kind),
+        kind => may_be_executed_later(kind),
     }
 }
 
 /// Whether a request that was refused for this reason may be executed a little later, as may a copy
 /// that is still on its way.
-pub(super) const fn may_pass(kind: RefusalKind) -> bool {
+pub(super) const fn may_be_executed_later(kind: RefusalKind) -> bool {
     matches!(kind, RefusalKind::Unavailable | RefusalKind::OutOfMemory)
 }

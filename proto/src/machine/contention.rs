@@ -19,7 +19,7 @@ use crate::time::Instant;
 const COMPETITORS_UNKNOWN: u32 = 7;
 /// The assumed time of a hand-off before one was observed.
 const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
-/// The least time of a hand-off, since the clock may not have advanced.
+/// The shortest time that a hand-off counts for, since the clock may not have advanced.
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The upper limit of the random time: the number of competitors may have fallen.
 const WITHIN_MAX: Duration = Duration::from_secs(2);
@@ -75,10 +75,10 @@ impl ContentionEstimator {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
         if let Some(free_since) = self.free_since.take() {
-            let took = now.max_elapsed(free_since).max(HANDOFF_MIN);
+            let handoff = now.max_elapsed(free_since).max(HANDOFF_MIN);
             // The recorded minimum rises slowly, since hand-offs may have become slower.
-            let before = self.min_handoff.map_or(took, |before| before + before / 8);
-            self.min_handoff = Some(took.min(before));
+            let before = self.min_handoff.map_or(handoff, |before| before + before / 8);
+            self.min_handoff = Some(handoff.min(before));
             // Grows by half after a wasted retry; otherwise shrinks by 4/5, divided by the number
             // of clients.
             let factor = if retried {

@@ -2,7 +2,7 @@
 //! an addition of permits.
 //!
 //! ```text
-//!   Doing ──reply, or refused───────────────────────────► Over
+//!   Executing ──reply, or refused───────────────────────► Over
 //!     │ ▲ └─too late, bound missing─┐
 //!     │ └───────────(new id)────────┘
 //!     └─no reply, or refused for now─► Cancelling ──► Over: the recorded reply, not executed
@@ -14,7 +14,7 @@
 
 use core::time::Duration;
 
-use super::call::{CallOutcome, RetriedCall, may_pass};
+use super::call::{CallOutcome, RetriedCall, may_be_executed_later};
 use super::ids::Ids;
 use super::query::{garbled, no_answer};
 use super::{Entropy, Input, Machine, Output};
@@ -28,11 +28,11 @@ use crate::timing::AttemptTime;
 
 /// Attempts for each request.
 const ATTEMPTS: u8 = 3;
-/// Request ids: one to learn Redis' clock if need be, one for the operation, and one more in case
-/// that request is late.
-const IDS: u8 = 3;
+/// The largest number of request ids: one to learn Redis' clock if need be, one for the operation,
+/// and one more in case that request is late.
+const MAX_IDS: u8 = 3;
 /// The allowance in the bound for pauses between attempts, and for a clock that was read too early.
-const SLACK: Duration = Duration::from_secs(5);
+const BOUND_ALLOWANCE: Duration = Duration::from_secs(5);
 
 /// The machine that executes an operation once. Ends with the script's reply.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +49,7 @@ pub struct ExecuteOnce {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    Doing(RetriedCall),
+    Executing(RetriedCall),
     /// The operation may have been executed, or may still be. The fields are the request that
     /// cancels it, the reason, and the error once Redis confirms that it never will be executed.
     Cancelling(RetriedCall, FailureKind, RequestError),
@@ -68,8 +68,8 @@ impl ExecuteOnce {
         let mut ids = Ids::new(entropy);
         let (request, bound) = (ids.request(), bound(attempt, clock, now));
         let state =
-            State::Doing(RetriedCall::new(call.call(request, bound), ATTEMPTS, attempt.get()));
-        Self { call, attempt, ids, ids_left: IDS - 1, request, bound, state }
+            State::Executing(RetriedCall::new(call.call(request, bound), ATTEMPTS, attempt.get()));
+        Self { call, attempt, ids, ids_left: MAX_IDS - 1, request, bound, state }
     }
 
     /// Retries with a new id: Redis has confirmed that the operation was not executed with the last
@@ -79,53 +79,62 @@ impl ExecuteOnce {
         self.request = self.ids.request();
         self.bound = bound(self.attempt, Some(clock), now);
         let script = self.call.call(self.request, self.bound);
-        self.state = State::Doing(RetriedCall::new(script, ATTEMPTS, self.attempt.get()));
+        self.state = State::Executing(RetriedCall::new(script, ATTEMPTS, self.attempt.get()));
     }
 
-    /// `unsure`: an attempt has no reply; `outstanding`: or a copy of one that was refused may be
-    /// executed.
-    fn done(&mut self, outcome: CallOutcome, unsure: bool, outstanding: bool, now: Instant) {
+    /// Handles the outcome of the operation's request. `unsure`: an attempt without a reply may have
+    /// been executed; `outstanding`: that, or a copy of a refused attempt may be executed later.
+    fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, outstanding: bool, now: Instant) {
         let reply = match outcome {
             CallOutcome::Replied(reply, _) => reply,
             CallOutcome::GaveUp(kind) if outstanding => {
                 return self.cancel(kind, RequestError::NotExecuted(kind));
             }
             // The reason of the refusal may pass, and a copy under way would be executed then.
-            CallOutcome::Refused(refusal) if outstanding || may_pass(refusal.kind()) => {
+            CallOutcome::Refused(refusal)
+                if outstanding || may_be_executed_later(refusal.kind()) =>
+            {
                 let kind = FailureKind::RefusedLater(refusal.kind());
-                let never_done = if unsure {
+                let never_executed = if unsure {
                     RequestError::NotExecuted(kind)
                 } else {
                     RequestError::Refused(refusal)
                 };
-                return self.cancel(kind, never_done);
+                return self.cancel(kind, never_executed);
             }
-            other => return self.over(Err(no_answer(other, unsure))),
+            other => return self.end(Err(no_answer(other, unsure))),
         };
         match reply.code {
             Code::BoundRequired | Code::Late if self.ids_left > 0 => {
                 self.start_over(ServerClock::new(reply.server_ms, now), now);
             }
-            Code::Late => self.over(Err(RequestError::NotExecuted(FailureKind::TimedOut))),
-            Code::BoundRequired | Code::Gone | Code::Unknown => self.over(Err(garbled())),
-            _ => self.over(Ok(reply)),
+            Code::Late => self.end(Err(RequestError::NotExecuted(FailureKind::TimedOut))),
+            Code::BoundRequired | Code::Gone | Code::Unknown => self.end(Err(garbled())),
+            _ => self.end(Ok(reply)),
         }
     }
 
-    fn cancel(&mut self, cause: FailureKind, never_done: RequestError) {
+    /// Cancels the operation, which may have been executed. `never_executed` is the error once Redis
+    /// has confirmed that it was not, and never will be.
+    fn cancel(&mut self, cause: FailureKind, never_executed: RequestError) {
         // A request without a bound is never executed, so there is nothing to find out.
         if self.bound.not_after.is_none() {
-            return self.over(Err(never_done));
+            return self.end(Err(never_executed));
         }
         let script = self.call.cancel(self.request, self.bound);
-        let request = RetriedCall::undoing(script, ATTEMPTS, self.attempt.get());
-        self.state = State::Cancelling(request, cause, never_done);
+        let request = RetriedCall::for_undoing(script, ATTEMPTS, self.attempt.get());
+        self.state = State::Cancelling(request, cause, never_executed);
     }
 
-    fn cancelled(&mut self, outcome: CallOutcome, cause: FailureKind, never_done: RequestError) {
-        self.over(match outcome {
+    fn on_cancel_outcome(
+        &mut self,
+        outcome: CallOutcome,
+        cause: FailureKind,
+        never_executed: RequestError,
+    ) {
+        self.end(match outcome {
             CallOutcome::Replied(reply, _) => match reply.code {
-                Code::Gone => Err(never_done),
+                Code::Gone => Err(never_executed),
                 // `BoundRequired` and `Late` are no replies to a cancellation with a bound.
                 Code::Unknown | Code::BoundRequired | Code::Late => {
                     Err(RequestError::Unreachable(cause))
@@ -138,7 +147,7 @@ impl ExecuteOnce {
         });
     }
 
-    fn over(&mut self, outcome: Result<Reply, RequestError>) {
+    fn end(&mut self, outcome: Result<Reply, RequestError>) {
         self.state = State::Over(outcome);
     }
 }
@@ -149,16 +158,16 @@ impl Machine for ExecuteOnce {
     /// `Cancelled` is ignored: a request that was begun is brought to a known outcome if possible.
     fn handle(&mut self, input: Input, now: Instant) {
         match &mut self.state {
-            State::Doing(request) => {
+            State::Executing(request) => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
                     let (unsure, outstanding) = (request.is_unsure(), request.may_be_executed());
-                    self.done(outcome, unsure, outstanding, now);
+                    self.on_outcome(outcome, unsure, outstanding, now);
                 }
             }
-            State::Cancelling(request, cause, never_done) => {
+            State::Cancelling(request, cause, never_executed) => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
-                    let (cause, never_done) = (*cause, never_done.clone());
-                    self.cancelled(outcome, cause, never_done);
+                    let (cause, never_executed) = (*cause, never_executed.clone());
+                    self.on_cancel_outcome(outcome, cause, never_executed);
                 }
             }
             State::Over(_) => {}
@@ -167,7 +176,7 @@ impl Machine for ExecuteOnce {
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         match &mut self.state {
-            State::Doing(request) | State::Cancelling(request, ..) => {
+            State::Executing(request) | State::Cancelling(request, ..) => {
                 request.poll(now, &mut self.ids)
             }
             State::Over(outcome) => Output::Done(outcome.clone()),
@@ -178,6 +187,6 @@ impl Machine for ExecuteOnce {
 fn bound(attempt: AttemptTime, clock: Option<ServerClock>, now: Instant) -> Bound {
     // All attempts end before the bound. It is not longer, since a late operation would change
     // whatever object exists by then.
-    let wait = attempt.get() * u32::from(ATTEMPTS) + SLACK;
+    let wait = attempt.get() * u32::from(ATTEMPTS) + BOUND_ALLOWANCE;
     Bound { not_after: clock.map(|clock| clock.after(wait, now)), keep: wait }
 }

@@ -5,17 +5,17 @@ use alloc::string::String;
 use crate::error::{EvalError, FailureKind, GuardError, InvalidOption, LossReason, RequestError};
 use crate::protocol::reply::{Code, Reply};
 
-/// Reads the reply to a guarded write. `may_be_done`: an attempt before the one with the reply may
+/// Reads the reply to a guarded write. `is_unsure`: an attempt before the one with the reply may
 /// have been executed.
 ///
 /// # Errors
 /// [`GuardError`] unless the write was executed.
-pub fn written(reply: &Reply, may_be_done: bool) -> Result<(), GuardError> {
+pub fn write_result(reply: &Reply, is_unsure: bool) -> Result<(), GuardError> {
     match reply.code {
         Code::Done | Code::AlreadyYours => Ok(()),
         // An earlier attempt without a reply may have executed the write, before the event that
         // made this attempt stale.
-        Code::No | Code::TooOld | Code::TokenAhead if may_be_done => {
+        Code::No | Code::TooOld | Code::TokenAhead if is_unsure => {
             Err(GuardError::Request(no_answer()))
         }
         Code::No => Err(GuardError::Stale { newest: token(reply) }),

@@ -45,7 +45,7 @@ pub use backoff::{Pacing, SpinBackoff};
 pub use contention::ContentionEstimator;
 pub use execute_once::ExecuteOnce;
 pub(crate) use guarded::script_result;
-pub use guarded::{check_protecting_lock, newest_token, written};
+pub use guarded::{check_protecting_lock, newest_token, write_result};
 pub use ids::Entropy;
 pub use join_all::JoinAll;
 pub use lease::{Grant, Lease, LeaseState};

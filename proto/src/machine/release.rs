@@ -55,7 +55,8 @@ impl Release {
     ) -> Self {
         let mut ids = Ids::of(grant.owner);
         let script = target.release(ids.request(), grant.bound, grant.owner);
-        let request = RetriedCall::undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
+        let request =
+            RetriedCall::for_undoing(script, ATTEMPTS, attempt.within(grant.lease.time()));
         let outstanding = outstanding.and(grant.outstanding());
         Self {
             ids,

@@ -8,7 +8,7 @@ use crate::protocol::script::ScriptCall;
 use crate::timing::Replicas;
 
 /// Makes a call wait for `replicas`, if any, within the time for one attempt.
-pub(super) fn awaiting(
+pub(super) fn await_replicas(
     script: ScriptCall,
     replicas: Option<Replicas>,
     attempt_time: Duration,
@@ -20,7 +20,7 @@ pub(super) fn awaiting(
 }
 
 /// Returns the error of a grant that too few replicas have; `None` if it counts.
-pub(super) fn missing(reply: &Reply, replicas: Option<Replicas>) -> Option<AcquireError> {
+pub(super) fn check(reply: &Reply, replicas: Option<Replicas>) -> Option<AcquireError> {
     match (reply.acknowledged, u32::from(replicas?.get())) {
         (Some(acknowledged), wanted) if acknowledged >= wanted => None,
         (Some(acknowledged), _) => Some(AcquireError::NotReplicated { acknowledged }),

@@ -59,9 +59,9 @@ impl LockState {
         let [last_token, hold_count, held, ..] = numbers(reply)?;
         Ok(Self {
             is_locked: reply.code == Code::Done,
-            hold_count: natural(hold_count),
+            hold_count: non_negative(hold_count),
             remaining: reply.remaining(),
-            last_token: natural(last_token),
+            last_token: non_negative(last_token),
             is_held: held == 1,
         })
     }
@@ -75,7 +75,7 @@ impl SemaphoreState {
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, leases, _, available, held] = numbers(reply)?;
-        Ok(Self { available, leases: natural(leases), held: natural(held) })
+        Ok(Self { available, leases: non_negative(leases), held: non_negative(held) })
     }
 }
 
@@ -86,7 +86,7 @@ impl PermitsState {
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
         let [_, acquired, held, available, total] = numbers(reply)?;
-        let (acquired, are_held) = (natural(acquired), held == 1);
+        let (acquired, are_held) = (non_negative(acquired), held == 1);
         Ok(Self { available, acquired, total, remaining: reply.remaining(), are_held })
     }
 }
@@ -110,6 +110,6 @@ fn numbers(reply: &Reply) -> Result<[i64; 5], RequestError> {
     if count < 3 { Err(garbled()) } else { Ok(numbers) }
 }
 
-fn natural(number: i64) -> u64 {
+fn non_negative(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

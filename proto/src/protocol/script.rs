@@ -161,7 +161,7 @@ impl ScriptCall {
     }
 
     /// Replaces the request id.
-    pub(crate) fn rename(&mut self, request: RequestId) {
+    pub(crate) fn set_request_id(&mut self, request: RequestId) {
         self.request = request;
         if let Some(first) = Arc::make_mut(&mut self.parts).args.first_mut() {
             *first = request.to_text();

@@ -32,7 +32,7 @@ impl Acquire {
             Then::End(_) => left + 1,
             Then::NewRound => left.saturating_sub(1),
         });
-        let request = RetriedCall::undoing(
+        let request = RetriedCall::for_undoing(
             script,
             Self::attempts(left),
             self.params.attempt_time.within(self.params.lease),

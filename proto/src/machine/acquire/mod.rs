@@ -156,9 +156,9 @@ impl Acquire {
             // If this try is refused or fails after the end of the wait, the last try follows.
             attempt_time = attempt_time.min(now.until(over).max(OVERHANG));
         }
-        let script = replicas::awaiting(script, self.params.replicas, attempt_time);
+        let script = replicas::await_replicas(script, self.params.replicas, attempt_time);
         self.state = State::Requesting {
-            request: RetriedCall::leasing(script, attempts, attempt_time),
+            request: RetriedCall::for_lease(script, attempts, attempt_time),
             last,
         };
     }
@@ -268,7 +268,7 @@ impl Acquire {
         let Some(token) = FencingToken::parse(&reply.value) else {
             return self.end(AcquireError::Unreachable(FailureKind::NO_ANSWER), now);
         };
-        if let Some(error) = replicas::missing(reply, self.params.replicas) {
+        if let Some(error) = replicas::check(reply, self.params.replicas) {
             return self.end(error, now);
         }
         if let Some(newest) = self.newest_token.filter(|newest| token < *newest) {

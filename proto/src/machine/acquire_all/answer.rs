@@ -107,7 +107,7 @@ impl Part {
         let Some(token) = FencingToken::parse(&reply.value) else {
             return self.mark_spent(GARBLED);
         };
-        if let Some(error) = replicas::missing(reply, shared.replicas) {
+        if let Some(error) = replicas::check(reply, shared.replicas) {
             return self.mark_spent(PartStatus::NotReplicated(error));
         }
         let confirmed = Lease::confirmed(shared.lease, sent_at);
@@ -153,7 +153,7 @@ impl Part {
         let token = match outcome {
             CallOutcome::Replied(reply, _) if reply.code == Code::Done => {
                 // A failover to a replica without the new token would restore the earlier one.
-                if let Some(error) = replicas::missing(reply, shared.replicas) {
+                if let Some(error) = replicas::check(reply, shared.replicas) {
                     return self.mark_spent(PartStatus::NotReplicated(error));
                 }
                 FencingToken::parse(&reply.value)

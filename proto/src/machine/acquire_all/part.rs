@@ -216,9 +216,9 @@ impl Part {
             announces: options.announces,
             previous: self.current.previous_owner(),
         });
-        let script = replicas::awaiting(script, shared.replicas, options.attempt_time);
+        let script = replicas::await_replicas(script, shared.replicas, options.attempt_time);
         self.attempts_left = options.attempts;
-        let request = RetriedCall::leasing(script, options.attempts, options.attempt_time);
+        let request = RetriedCall::for_lease(script, options.attempts, options.attempt_time);
         self.state = State::Requesting { request, options };
     }
 
@@ -255,7 +255,7 @@ impl Part {
         {
             let (bound, owner, lease) = (self.current.bound, self.current.owner, *lease);
             let script = calls.raise(shared.ids.request(), bound, owner, token);
-            let script = replicas::awaiting(script, shared.replicas, shared.attempt_time);
+            let script = replicas::await_replicas(script, shared.replicas, shared.attempt_time);
             self.attempts_left = 1;
             let request = RetriedCall::new(script, 1, shared.attempt_time);
             self.state = State::Raising { request, lease };
@@ -295,7 +295,7 @@ impl Part {
             let previous = self.current.previous_owner();
             let script = self.target.abandon(shared.ids.request(), bound, owner, previous);
             self.attempts_left = attempts;
-            let request = RetriedCall::undoing(script, attempts, shared.attempt_time);
+            let request = RetriedCall::for_undoing(script, attempts, shared.attempt_time);
             self.state = State::Undoing { request, then };
         }
     }

@@ -58,8 +58,8 @@ pub(in crate::machine) enum PartStatus {
     Busy {
         /// The remaining time of that hold; `None` if it has no end, or is unknown.
         remaining: Option<Duration>,
-        /// The place in the queue, where 0 is the head, and the time after which the queue expects
-        /// a retry; `None` for a part without a queue.
+        /// The place in the queue, where 0 is the head, and the time within which the queue
+        /// expects a retry; `None` for a part without a queue.
         queue_hint: Option<(u64, Duration)>,
         /// The topic on which a release is published; `None` if the reply was `Gone`.
         topic: Option<Topic>,

@@ -13,8 +13,8 @@ use edgelatch_proto::protocol::calls::IdempotentCall;
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
-/// The gateway of a client.
-pub(super) const ONLY: EndpointId = EndpointId(0);
+/// The only endpoint of a client of one gateway.
+pub(super) const ONLY_ENDPOINT: EndpointId = EndpointId(0);
 
 impl<T: Transport, H: Host> Client<T, H> {
     /// Sends a query, which changes nothing or recognizes its own copies, and returns its reply.
@@ -22,56 +22,58 @@ impl<T: Transport, H: Host> Client<T, H> {
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<Reply, RequestError> {
-        self.query_or_copy(call).await.map(|(reply, _)| reply)
+        self.query_with_unsure(call).await.map(|(reply, _)| reply)
     }
 
-    /// Sends a query. Returns its reply, and whether an attempt before the one with the reply may
-    /// have been executed.
-    pub(super) async fn query_or_copy(
+    /// Sends a query. Returns its reply, and whether the reply leaves it unsure what an earlier
+    /// attempt, which may have been executed too, would have returned.
+    pub(super) async fn query_with_unsure(
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<(Reply, bool), RequestError> {
         let operation =
-            self.shared().perform(|engine, scope, cx| engine.query(scope, ONLY, call, cx));
+            self.shared().perform(|engine, scope, cx| engine.query(scope, ONLY_ENDPOINT, call, cx));
         replied(operation.await)
     }
 
     /// Executes an idempotent call, and returns its reply.
-    pub(super) async fn once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
-        let operation =
-            self.shared().perform(|engine, scope, cx| engine.execute_once(scope, ONLY, call, cx));
+    pub(super) async fn execute_once(&self, call: IdempotentCall) -> Result<Reply, RequestError> {
+        let operation = self
+            .shared()
+            .perform(|engine, scope, cx| engine.execute_once(scope, ONLY_ENDPOINT, call, cx));
         replied(operation.await).map(|(reply, _)| reply)
     }
 
     /// Executes an idempotent call about an object, and reads its reply.
-    pub(super) async fn execute<R>(
+    pub(super) async fn execute_about<R>(
         &self,
-        about: About<'_>,
+        object: NamedObject<'_>,
         call: IdempotentCall,
         read: impl FnOnce(&Reply) -> Result<R, RequestError>,
     ) -> Result<R, Error<RequestError>> {
-        let reply = self.once(call).await;
-        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(about, kind))
+        let reply = self.execute_once(call).await;
+        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(object, kind))
     }
 
     /// Sends a query about an object, and reads its reply.
-    pub(super) async fn inspect<R>(
+    pub(super) async fn query_about<R>(
         &self,
-        about: About<'_>,
+        object: NamedObject<'_>,
         call: impl FnOnce(RequestId) -> ScriptCall,
         read: impl FnOnce(&Reply) -> Result<R, RequestError>,
     ) -> Result<R, Error<RequestError>> {
         let reply = self.query(call).await;
-        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(about, kind))
+        reply.and_then(|reply| read(&reply)).map_err(|kind| self.error(object, kind))
     }
 
     /// Creates an error about an object.
-    pub(super) fn error<K: Kind>(&self, (object, name): About<'_>, kind: K) -> Error<K> {
+    pub(super) fn error<K: Kind>(&self, (object, name): NamedObject<'_>, kind: K) -> Error<K> {
         self.shared().error(kind, object, [name.as_str()], self.redacts)
     }
 }
 
-/// The outcome of a query or of an idempotent call.
+/// Returns the reply of a query or of an idempotent call, and whether an earlier attempt may have
+/// been executed.
 pub(super) fn replied(outcome: Option<Outcome>) -> Result<(Reply, bool), RequestError> {
     match outcome {
         Some(Outcome::Replied(reply, unsure)) => reply.map(|reply| (reply, unsure)),
@@ -79,10 +81,10 @@ pub(super) fn replied(outcome: Option<Outcome>) -> Result<(Reply, bool), Request
     }
 }
 
-/// An object, and its name.
-pub(super) type About<'a> = (Object, &'a LockName);
+/// The object of a request: its kind and its name.
+pub(super) type NamedObject<'a> = (Object, &'a LockName);
 
-/// Reads whether the call was done.
+/// Reads whether the script has done what was requested.
 #[expect(clippy::unnecessary_wraps, reason = "the type of a function that reads a reply")]
 pub(super) fn is_done(reply: &Reply) -> Result<bool, RequestError> {
     Ok(reply.code == Code::Done)
