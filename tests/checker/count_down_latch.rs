@@ -5,7 +5,7 @@ use super::history_builder::HistoryBuilder;
 use test_support::history::LatchOperation;
 
 /// Returns the history of a latch that was set to three.
-fn of_three() -> HistoryBuilder {
+fn latch_of_three() -> HistoryBuilder {
     let mut builder = HistoryBuilder::default();
     builder.call_latch((0, 10), LatchOperation::Set(3, true));
     builder
@@ -13,7 +13,7 @@ fn of_three() -> HistoryBuilder {
 
 #[test]
 fn a_latch_is_counted_down_once_by_each() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::CountDown(2));
     builder.call_latch((40, 50), LatchOperation::CountDown(1));
     builder.assert_accepted();
@@ -23,7 +23,7 @@ fn a_latch_is_counted_down_once_by_each() {
 
 #[test]
 fn concurrent_calls_may_take_effect_in_any_order() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 60), LatchOperation::CountDown(0));
     builder.call_latch((30, 50), LatchOperation::CountDown(1));
     builder.call_latch((25, 40), LatchOperation::CountDown(2));
@@ -32,7 +32,7 @@ fn concurrent_calls_may_take_effect_in_any_order() {
 
 #[test]
 fn a_completed_call_is_visible_to_later_ones() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::CountDown(2));
     builder.call_latch((40, 50), LatchOperation::Read(3));
     builder.assert_rejected("I6 at 50");
@@ -40,7 +40,7 @@ fn a_completed_call_is_visible_to_later_ones() {
 
 #[test]
 fn a_count_never_rises() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::CountDown(2));
     builder.call_latch((25, 35), LatchOperation::Read(3));
     builder.assert_accepted();
@@ -52,8 +52,8 @@ fn a_count_never_rises() {
 /// cannot reduce 3 to 0.
 #[test]
 fn an_unanswered_operation_took_effect_at_most_once() {
-    let mut builder = of_three();
-    builder.counts_unconfirmed(20, LatchOperation::UnconfirmedCountDown);
+    let mut builder = latch_of_three();
+    builder.call_latch_unanswered(20, LatchOperation::UnconfirmedCountDown);
     builder.call_latch((40, 50), LatchOperation::Read(3));
     builder.call_latch((60, 70), LatchOperation::CountDown(1));
     builder.assert_accepted();
@@ -63,7 +63,7 @@ fn an_unanswered_operation_took_effect_at_most_once() {
 
 #[test]
 fn a_call_that_was_not_executed_is_not_counted() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::Ignored);
     builder.call_latch((40, 50), LatchOperation::Read(2));
     builder.assert_rejected("I6 at 50");
@@ -71,7 +71,7 @@ fn a_call_that_was_not_executed_is_not_counted() {
 
 #[test]
 fn a_closed_latch_is_not_closed_again() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::Set(5, false));
     builder.assert_accepted();
     builder.call_latch((40, 50), LatchOperation::Set(5, true));
@@ -82,7 +82,7 @@ fn a_closed_latch_is_not_closed_again() {
 /// [`LatchOperation::Closed`]. In the last history the unanswered call may have closed the latch.
 #[test]
 fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.call_latch((20, 30), LatchOperation::Closed);
     builder.assert_accepted();
     builder.call_latch((40, 50), LatchOperation::Read(0));
@@ -90,14 +90,14 @@ fn no_wait_ends_at_a_closed_latch_or_lasts_at_an_open_one() {
     let mut builder = HistoryBuilder::default();
     builder.call_latch((0, 10), LatchOperation::Closed);
     builder.assert_rejected("I6 at 10");
-    builder.counts_unconfirmed(5, LatchOperation::UnconfirmedSet(1));
+    builder.call_latch_unanswered(5, LatchOperation::UnconfirmedSet(1));
     builder.assert_accepted();
 }
 
 /// Calls before the loss, with replies before it, are still checked.
 #[test]
 fn nothing_is_checked_of_a_latch_that_was_lost() {
-    let mut builder = of_three();
+    let mut builder = latch_of_three();
     builder.lose_data(40, 45);
     builder.call_latch((50, 60), LatchOperation::Read(0));
     builder.assert_accepted();

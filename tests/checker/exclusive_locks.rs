@@ -25,7 +25,7 @@ fn a_lease_may_expire_without_a_release() {
 #[test]
 fn a_hold_observed_as_valid_lasted_until_then() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).observed(150, 0);
+    builder.hold_exclusively(1, (0, 10), 1, 100).lease_observed(150, 0);
     builder.hold_exclusively(2, (20, 120), 2, 200);
     builder.assert_rejected("I1");
 }
@@ -64,7 +64,7 @@ fn a_released_hold_existed_until_its_release_even_beyond_its_lease() {
 }
 
 #[test]
-fn a_token_that_is_older_than_one_before_is_refused() {
+fn a_token_that_is_older_than_one_before_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 7, 100).released((20, 30));
     builder.hold_exclusively(2, (40, 50), 6, 100).released((60, 70));
@@ -72,7 +72,7 @@ fn a_token_that_is_older_than_one_before_is_refused() {
 }
 
 #[test]
-fn a_token_that_is_handed_out_twice_is_refused() {
+fn a_token_that_is_handed_out_twice_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 7, 100).released((20, 30));
     builder.hold_exclusively(2, (40, 50), 7, 100).released((60, 70));
@@ -99,14 +99,14 @@ fn grants_that_conflict_in_the_order_of_their_tokens_are_rejected() {
 }
 
 #[test]
-fn a_loss_without_a_reason_is_refused() {
+fn a_loss_without_a_reason_is_rejected() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).gone(50);
+    builder.hold_exclusively(1, (0, 10), 1, 100).gone_at(50);
     builder.assert_rejected("I3 0 is gone at 50");
     builder.lose_data(20, 30);
     builder.assert_accepted();
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).observed(40, 50).was_lost((40, 50));
+    builder.hold_exclusively(1, (0, 10), 1, 100).lease_observed(40, 50).was_lost((40, 50));
     builder.assert_rejected("I4 0 was lost");
     builder.lose_data(45, 45);
     builder.assert_accepted();
@@ -115,14 +115,14 @@ fn a_loss_without_a_reason_is_refused() {
 #[test]
 fn a_lease_that_had_run_out_may_be_lost() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).gone(120).was_lost((130, 140));
+    builder.hold_exclusively(1, (0, 10), 1, 100).gone_at(120).was_lost((130, 140));
     builder.assert_accepted();
 }
 
 #[test]
 fn a_hold_that_is_gone_is_not_released() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 30).gone(50).released((60, 70));
+    builder.hold_exclusively(1, (0, 10), 1, 30).gone_at(50).released((60, 70));
     builder.assert_rejected("I4 0 is released after it was gone");
     builder.history.assumptions.releasable_after_expiry = true;
     builder.assert_accepted();

@@ -91,7 +91,7 @@ impl HistoryBuilder {
     }
 
     /// Appends a call to a count-down latch without a reply.
-    pub(crate) fn counts_unconfirmed(&mut self, invoked: Time, operation: LatchOperation) {
+    pub(crate) fn call_latch_unanswered(&mut self, invoked: Time, operation: LatchOperation) {
         self.call_latch((invoked, NEVER), operation);
     }
 
@@ -138,13 +138,13 @@ impl AcquisitionBuilder<'_> {
         self.end((sent, NEVER), ReleaseResult::NoResponse)
     }
 
-    /// Records a release with an unknown outcome; the hold may exist until `over`.
+    /// Records a release with an unknown outcome; the hold may exist until `ends_by`.
     pub(crate) fn release_unknown(self, span: Span, ends_by: Time) -> Self {
         self.end(span, ReleaseResult::Unknown { ends_by })
     }
 
     /// Records that the holder's clocks show at `at` a lease that lasts for `left` more.
-    pub(crate) fn observed(mut self, at: Time, left: Time) -> Self {
+    pub(crate) fn lease_observed(mut self, at: Time, left: Time) -> Self {
         self.hold().record_lease(at, left);
         self
     }
@@ -156,13 +156,13 @@ impl AcquisitionBuilder<'_> {
     }
 
     /// Records Redis' reply, received at `at`, that the hold does not exist.
-    pub(crate) fn gone(mut self, at: Time) -> Self {
+    pub(crate) fn gone_at(mut self, at: Time) -> Self {
         self.hold().gone = Some(at);
         self
     }
 
     /// Records the hold count in the reply to the acquisition.
-    pub(crate) fn one_of(mut self, count: u32) -> Self {
+    pub(crate) fn with_hold_count(mut self, count: u32) -> Self {
         self.hold().count = Some(count);
         self
     }

@@ -7,7 +7,7 @@ use test_support::history::{AcquireResult, Mode, NEVER};
 const BUSY: AcquireResult = AcquireResult::Busy;
 
 #[test]
-fn a_refusal_without_a_holder_is_refused() {
+fn a_refusal_without_a_holder_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100).released((20, 30));
     builder.acquire(2, Mode::Exclusive, (31, 40), BUSY);

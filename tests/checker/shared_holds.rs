@@ -8,7 +8,7 @@ const READS: Mode = Mode::Shared;
 const WRITES: Mode = Mode::Exclusive;
 
 #[test]
-fn readers_share_a_token_and_a_writer_beside_them_is_refused() {
+fn readers_share_a_token_and_a_writer_beside_them_is_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_as(1, READS, (0, 10), 1, 100);
     builder.hold_as(2, READS, (20, 30), 1, 100);
@@ -37,7 +37,7 @@ fn a_writer_s_token_is_unique() {
 }
 
 #[test]
-fn more_permits_than_there_are_is_refused() {
+fn more_permits_than_there_are_is_rejected() {
     let mut builder = HistoryBuilder::with_permits(3);
     builder.hold_as(1, Mode::Permits(2), (0, 10), 1, 100);
     builder.hold_as(2, Mode::Permits(1), (20, 30), 2, 100);
@@ -60,15 +60,15 @@ fn permits_that_cannot_have_been_returned_in_time_are_rejected() {
 #[test]
 fn reentrant_acquisitions_of_one_owner_share_a_grant() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1).released((60, 70));
-    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(2).released_in_part((30, 31));
+    builder.hold_exclusively(1, (0, 10), 1, 100).with_hold_count(1).released((60, 70));
+    builder.hold_exclusively(1, (20, 21), 1, 100).with_hold_count(2).released_in_part((30, 31));
     builder.assert_accepted();
     builder.hold_exclusively(2, (40, 50), 2, 150);
     builder.assert_rejected("I1");
 }
 
 #[test]
-fn two_grants_of_one_owner_at_a_time_are_refused() {
+fn two_grants_of_one_owner_at_a_time_are_rejected() {
     let mut builder = HistoryBuilder::default();
     builder.hold_exclusively(1, (0, 10), 1, 100);
     builder.hold_exclusively(1, (20, 21), 2, 100);
@@ -78,11 +78,11 @@ fn two_grants_of_one_owner_at_a_time_are_refused() {
 #[test]
 fn a_wrong_hold_count_is_rejected() {
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
-    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(3);
+    builder.hold_exclusively(1, (0, 10), 1, 100).with_hold_count(1);
+    builder.hold_exclusively(1, (20, 21), 1, 100).with_hold_count(3);
     builder.assert_rejected("I5 1 is one of 3, not 2 to 2");
     let mut builder = HistoryBuilder::default();
-    builder.hold_exclusively(1, (0, 10), 1, 100).one_of(1);
-    builder.hold_exclusively(1, (20, 21), 1, 100).one_of(1);
+    builder.hold_exclusively(1, (0, 10), 1, 100).with_hold_count(1);
+    builder.hold_exclusively(1, (20, 21), 1, 100).with_hold_count(1);
     builder.assert_rejected("I5 1 is one of 1");
 }

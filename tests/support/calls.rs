@@ -15,7 +15,7 @@ use std::time::Duration;
 pub const UNBOUND: Bound = Bound { not_after: None, keep: Duration::from_secs(90) };
 
 /// Starts the exchange of a call; returns it with its first request.
-pub fn begun<'a>(
+pub fn begin_exchange<'a>(
     gateway: &'a Gateway,
     call: &'a ScriptCall,
     capabilities: &GatewayCapabilities,

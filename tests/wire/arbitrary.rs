@@ -20,14 +20,14 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 0..200),
         "[\\[\\]{}\":,a-z0-9 \\\\-]{0,60}".prop_map(String::into_bytes),
         proptest::sample::select(known.clone()),
-        (proptest::sample::select(known), any::<usize>(), any::<u8>()).prop_map(changed),
+        (proptest::sample::select(known), any::<usize>(), any::<u8>()).prop_map(with_changed_byte),
     ]
 }
 
 /// Replaces one byte of a body.
-fn changed((mut body, place, byte): (Vec<u8>, usize, u8)) -> Vec<u8> {
+fn with_changed_byte((mut body, index, byte): (Vec<u8>, usize, u8)) -> Vec<u8> {
     if let Some(length) = std::num::NonZero::new(body.len()) {
-        body[place % length] = byte;
+        body[index % length] = byte;
     }
     body
 }
@@ -53,9 +53,9 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
     let edits = proptest::collection::vec((any::<usize>(), any::<bool>(), piece), 0..4);
     (proptest::sample::select(&BODIES[..]), edits).prop_map(|(body, edits)| {
         let mut pieces: Vec<&str> = body.split('~').collect();
-        for (place, replaces, piece) in edits {
-            let place = place % pieces.len();
-            pieces.splice(place..place + usize::from(replaces), [piece]);
+        for (index, replaces, piece) in edits {
+            let index = index % pieces.len();
+            pieces.splice(index..index + usize::from(replaces), [piece]);
         }
         pieces
     })
@@ -65,7 +65,7 @@ fn shuffled() -> impl Strategy<Value = Vec<&'static str>> {
 fn reference(pieces: &[&str]) -> Option<Result<Vec<RespValue>, String>> {
     let body: Value = serde_json::from_str(&whole(pieces)).ok()?;
     // `serde_json` takes the last of two fields with the same name, without an error.
-    if answers_in(pieces) != 1 {
+    if count_outcomes(pieces) != 1 {
         return None;
     }
     if let Some(error) = body.get("error") {
@@ -80,20 +80,20 @@ fn reference(pieces: &[&str]) -> Option<Result<Vec<RespValue>, String>> {
 }
 
 /// The number of `result` and `error` fields in the outermost object of a JSON text.
-fn answers_in(pieces: &[&str]) -> usize {
+fn count_outcomes(pieces: &[&str]) -> usize {
     let pieces: Vec<&str> =
         pieces.iter().copied().filter(|piece| !piece.trim().is_empty()).collect();
     let mut depth = 0_usize;
-    let mut answers = 0;
+    let mut outcomes = 0;
     for pair in pieces.windows(2) {
         match pair[0] {
             "{" | "[" => depth += 1,
             "}" | "]" => depth = depth.saturating_sub(1),
-            "\"result\"" | "\"error\"" if depth == 1 && pair[1] == ":" => answers += 1,
+            "\"result\"" | "\"error\"" if depth == 1 && pair[1] == ":" => outcomes += 1,
             _ => {}
         }
     }
-    answers
+    outcomes
 }
 
 fn whole(pieces: &[&str]) -> String {
@@ -113,20 +113,20 @@ proptest! {
     /// S15, S16, S49, S58.
     #[test]
     fn an_arbitrary_body_without_the_echo_is_no_reply(
-        answers in proptest::collection::vec((100..1000_u16, body()), 4),
+        responses in proptest::collection::vec((100..1000_u16, body()), 4),
         key_locking in proptest::sample::select(vec!["on", "off"]),
-        asked_for in proptest::sample::select(vec![json!({}), json!({ "replicas": 1 })]),
+        options in proptest::sample::select(vec![json!({}), json!({ "replicas": 1 })]),
     ) {
         let gateway = gateway(&json!({ "key_locking": key_locking }));
-        let call = call_of(&asked_for);
-        let mut asked = 0;
+        let call = call_of(&options);
+        let mut sent = 0;
         let end = converse(&gateway, &call, &mut GatewayCapabilities::default(), |_| {
-            let (status, body) = answers[asked].clone();
-            asked += 1;
+            let (status, body) = responses[sent].clone();
+            sent += 1;
             Ok(response(status, body))
         });
-        prop_assert!(asked <= 3);
-        let (status, body) = &answers[asked - 1];
+        prop_assert!(sent <= 3);
+        let (status, body) = &responses[sent - 1];
         if matches!(end, Answer::Reply(_)) {
             prop_assert!((200..300).contains(status) && holds_the_echo(body));
         }

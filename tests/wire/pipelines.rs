@@ -13,8 +13,11 @@ use super::vectors::{gateway, outcome_json, response, vectors};
 use test_support::calls;
 use test_support::random::cases;
 
+/// The calls that are sent singly after a failed pipeline, before the next attempt at one.
+const SINGLE_CALLS: usize = 64;
+
 /// Three calls with different request ids.
-fn three() -> [ScriptCall; 3] {
+fn three_calls() -> [ScriptCall; 3] {
     [1, 2, 3].map(|number| calls::lock("job").0.inspect(calls::request(number), None))
 }
 
@@ -23,7 +26,7 @@ fn echo(number: u64) -> String {
 }
 
 /// Starts the exchange of these calls; returns it with its request.
-fn begun<'a>(
+fn begin_exchanges<'a>(
     gateway: &'a Gateway,
     calls: &'a [ScriptCall],
     capabilities: &GatewayCapabilities,
@@ -42,8 +45,8 @@ fn verb(request: &Request) -> Value {
     words[0].clone().into()
 }
 
-/// How many calls in a row are sent singly from now on, at most a hundred.
-fn singly(capabilities: &mut GatewayCapabilities) -> usize {
+/// How many of the next hundred calls are sent singly before one may share a request.
+fn count_single_calls(capabilities: &mut GatewayCapabilities) -> usize {
     (0..100).take_while(|_| !capabilities.shares()).count()
 }
 
@@ -53,8 +56,8 @@ fn every_pipeline_response_has_the_outcomes_of_its_vector() {
     for vector in vectors("pipelines") {
         let name = vector["name"].as_str().unwrap();
         let (gateway, calls, mut capabilities) =
-            (gateway(&Value::Null), three(), GatewayCapabilities::default());
-        let (mut exchanges, requests, _) = begun(&gateway, &calls, &capabilities);
+            (gateway(&Value::Null), three_calls(), GatewayCapabilities::default());
+        let (mut exchanges, requests, _) = begin_exchanges(&gateway, &calls, &capabilities);
         let mut body = vector["body"].as_str().unwrap().to_owned();
         for number in 1..=3 {
             body = body.replace(&format!("${number}"), &echo(number));
@@ -80,9 +83,9 @@ fn every_pipeline_response_has_the_outcomes_of_its_vector() {
             pairs.map(end).collect()
         };
         assert_eq!(Value::from(ends), vector["ends"], "{name}");
-        let next = match singly(&mut capabilities) {
+        let next = match count_single_calls(&mut capabilities) {
             0 => "together",
-            64 => "singly for a while",
+            SINGLE_CALLS => "singly for a while",
             _ => "singly",
         };
         assert_eq!(next, vector["next"], "{name}");
@@ -93,9 +96,9 @@ fn every_pipeline_response_has_the_outcomes_of_its_vector() {
 fn several_calls_are_sent_as_a_list_of_their_commands() {
     let config = json!({ "url": "https://gateway.example/redis" });
     let (gateway, calls, mut capabilities) =
-        (gateway(&config), three(), GatewayCapabilities::default());
+        (gateway(&config), three_calls(), GatewayCapabilities::default());
     capabilities.pipeline_outcome(Ok(response(404, "")), 3);
-    let (_, requests, joined) = begun(&gateway, &calls, &capabilities);
+    let (_, requests, joined) = begin_exchanges(&gateway, &calls, &capabilities);
     assert_eq!(joined.url, "https://gateway.example/redis/pipeline");
     assert_eq!(joined.authorization.as_deref(), Some("Bearer tok"));
     assert_eq!(joined.content_type, "application/json");
@@ -106,8 +109,8 @@ fn several_calls_are_sent_as_a_list_of_their_commands() {
 #[test]
 fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
     let (gateway, calls, mut capabilities) =
-        (gateway(&Value::Null), three(), GatewayCapabilities::default());
-    let (mut exchanges, mut requests, _) = begun(&gateway, &calls, &capabilities);
+        (gateway(&Value::Null), three_calls(), GatewayCapabilities::default());
+    let (mut exchanges, mut requests, _) = begin_exchanges(&gateway, &calls, &capabilities);
     requests[0].sync_token = Some("old".into());
     requests[2].sync_token = Some("new".into());
     let joined = Request::several(&requests[0], requests[1..].iter());
@@ -123,21 +126,24 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
             Step::Done(_)
         ));
     }
-    let (_, _, next) = begun(&gateway, &calls, &capabilities);
+    let (_, _, next) = begin_exchanges(&gateway, &calls, &capabilities);
     assert_eq!(next.sync_token.as_deref(), Some("newest"));
 }
 
 #[test]
 fn calls_that_may_share_a_request() {
-    let [inspect, ..] = three();
+    let [inspect, ..] = three_calls();
     let own = OwnScript::new("return 1", vec![], vec![]).unwrap();
     let eval = calls::lock("job").0.eval(calls::owner(1), calls::token(7), &own).unwrap();
     let eval = eval.call(calls::request(9), calls::bound(1, 0));
     let (upstash, webdis) = (gateway(&Value::Null), Gateway::webdis("https://x.example", ""));
     assert!(upstash.may_share(&inspect));
     assert!(!webdis.unwrap().may_share(&inspect), "it takes one command at a time");
-    assert!(!upstash.may_share(&calls::replicated(7, "job", 1)), "its wait is not the others'");
-    assert!(!upstash.may_share(&eval), "its answer may be as large as a response");
+    assert!(
+        !upstash.may_share(&calls::replicated(7, "job", 1)),
+        "its `WAIT` applies to no other call"
+    );
+    assert!(!upstash.may_share(&eval), "its result may be as large as a whole response");
 }
 
 #[test]
@@ -149,10 +155,11 @@ fn a_transport_error_applies_to_each_call_and_may_count_against_pipelines() {
         (FailureKind::TooLarge, true),
     ] {
         let mut capabilities = GatewayCapabilities::default();
-        let PipelineOutcome::All(Err(config)) = capabilities.pipeline_outcome(Err(kind), 2) else {
+        let PipelineOutcome::All(Err(reported)) = capabilities.pipeline_outcome(Err(kind), 2)
+        else {
             panic!("{kind}")
         };
-        assert_eq!((config, singly(&mut capabilities) > 0), (kind, doubts));
+        assert_eq!((reported, count_single_calls(&mut capabilities) > 0), (kind, doubts));
         let good = || Ok(response(200, "[{},{}]"));
         let mut capabilities = GatewayCapabilities::default();
         assert!(matches!(capabilities.pipeline_outcome(good(), 2), PipelineOutcome::Each(_)));
@@ -160,8 +167,8 @@ fn a_transport_error_applies_to_each_call_and_may_count_against_pipelines() {
         capabilities.unanswered();
         let too_large = kind == FailureKind::TooLarge;
         assert_eq!(
-            singly(&mut capabilities),
-            if too_large { 64 } else { 0 },
+            count_single_calls(&mut capabilities),
+            if too_large { SINGLE_CALLS } else { 0 },
             "it has worked: {kind}"
         );
     }
@@ -173,11 +180,15 @@ fn pipelines_that_fail_twice_are_not_tried_a_third_time() {
     capabilities.unanswered();
     // Other requests that were in flight at the same time do not count again.
     capabilities.unanswered();
-    assert_eq!(singly(&mut capabilities), 64);
+    assert_eq!(count_single_calls(&mut capabilities), SINGLE_CALLS);
     capabilities.unanswered();
-    assert_eq!(singly(&mut capabilities), 100);
+    assert_eq!(count_single_calls(&mut capabilities), 100);
     capabilities.pipeline_outcome(Ok(response(200, "[{},{}]")), 2);
-    assert_eq!(singly(&mut capabilities), 0, "one that was under way has worked after all");
+    assert_eq!(
+        count_single_calls(&mut capabilities),
+        0,
+        "one that was under way has worked after all"
+    );
 }
 
 proptest! {

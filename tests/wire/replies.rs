@@ -21,14 +21,14 @@ fn every_conversation_matches_its_vector() {
         let mut capabilities = GatewayCapabilities::default();
         let mut answers = vector["answers"].as_array().unwrap().iter();
         let end = converse(&gateway, &call, &mut capabilities, |request| {
-            let answer = answers.next().unwrap_or_else(|| panic!("{name}: asks once more"));
+            let answer = answers.next().unwrap_or_else(|| panic!("{name}: another request"));
             assert_eq!(form(request, &call), answer["sent"].as_str().unwrap(), "{name}");
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
             Ok(response(status, answer["body"].as_str().unwrap().replace("$echo", ECHO)))
         });
         assert_eq!(outcome_json(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
-        let (_, next) = calls::begun(&gateway, &call, &capabilities);
+        let (_, next) = calls::begin_exchange(&gateway, &call, &capabilities);
         assert_eq!(form(&next, &call), vector["next"].as_str().unwrap(), "{name}");
     }
 }

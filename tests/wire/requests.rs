@@ -17,7 +17,7 @@ fn every_request_matches_its_vector() {
             let unknown = r#"{"error":"ERR unknown command 'EVALSHA'"}"#;
             converse(&gateway, &inspect(), &mut capabilities, |_| Ok(response(400, unknown)));
         }
-        let (_, request) = calls::begun(&gateway, &call, &capabilities);
+        let (_, request) = calls::begin_exchange(&gateway, &call, &capabilities);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
         assert_eq!(request.url, to, "{name}");
         assert_eq!(request.authorization.as_deref(), Some("Bearer tok"), "{name}");
@@ -28,14 +28,14 @@ fn every_request_matches_its_vector() {
             let quoted = serde_json::to_string(&script.source(locking)).unwrap();
             quoted[1..quoted.len() - 1].to_owned()
         };
-        let wanted = vector["body"]
+        let expected = vector["body"]
             .as_str()
             .unwrap()
             .replace("$sha1", script.sha1(false))
             .replace("$locking_sha1", script.sha1(true))
             .replace("$source", &text(false))
             .replace("$locking_source", &text(true));
-        assert_eq!(request.body, wanted, "{name}");
+        assert_eq!(request.body, expected, "{name}");
     }
 }
 
@@ -44,7 +44,7 @@ fn every_element_of_a_request_is_a_string() {
     for name in ["acquire", "last try", "renew", "release", "force release", "inspect"] {
         let call = call(name, "a\u{2028}\u{1f512}\"\\", publish(&Value::Null));
         let (_, request) =
-            calls::begun(&gateway(&Value::Null), &call, &GatewayCapabilities::default());
+            calls::begin_exchange(&gateway(&Value::Null), &call, &GatewayCapabilities::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words.len(), 3 + call.keys().len() + call.args().len(), "{name}");
         assert_eq!(words[3..3 + call.keys().len()], *call.keys(), "{name}");
@@ -84,7 +84,8 @@ fn neither_token_nor_body_is_shown() {
     let gateway =
         edgelatch_proto::protocol::gateway::Gateway::upstash("https://x.example", "canary");
     let (gateway, call) = (gateway.unwrap(), call("acquire", "invoice:42", publish(&Value::Null)));
-    let (exchange, request) = calls::begun(&gateway, &call, &GatewayCapabilities::default());
+    let (exchange, request) =
+        calls::begin_exchange(&gateway, &call, &GatewayCapabilities::default());
     let text = format!("{gateway:?} {exchange:?} {request:?} {call:?}");
     for secret in ["canary", "Bearer", "EVALSHA", "0101-", "redis.call"] {
         assert!(!text.contains(secret), "{text}");

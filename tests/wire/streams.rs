@@ -98,32 +98,32 @@ const OBJECTS: &str = concat!(
 
 #[test]
 fn a_subscription_is_requested_in_the_gateway_s_dialect() {
-    let asked = |gateway: &Gateway, topic: &Topic| {
+    let subscribe_request = |gateway: &Gateway, topic: &Topic| {
         let request = request(gateway, topic);
         (request.url, request.body)
     };
     let encoded = "redisson_lock__channel%3A%7Ba%2C%20%22b%22%20%5B%C3%A9%5D%7D";
-    let (url, body) = asked(&upstash(), &lock(Publish::Plain));
-    let wanted = format!("https://gateway.example/redis/subscribe/{encoded}");
-    assert_eq!((url, body.as_str()), (wanted, "[]"));
-    let (url, _) = asked(&upstash(), &lock(Publish::Sharded));
+    let (url, body) = subscribe_request(&upstash(), &lock(Publish::Plain));
+    let expected = format!("https://gateway.example/redis/subscribe/{encoded}");
+    assert_eq!((url, body.as_str()), (expected, "[]"));
+    let (url, _) = subscribe_request(&upstash(), &lock(Publish::Sharded));
     assert!(url.ends_with(&format!("/ssubscribe/{encoded}")));
     // Never a pattern: Redis would count it as a subscriber of every waiter's channel.
-    let (url, _) = asked(&upstash(), &fair(Publish::Both));
+    let (url, _) = subscribe_request(&upstash(), &fair(Publish::Both));
     assert!(url.contains(&format!("/subscribe/{encoded}%3A")), "{url}");
-    let (url, _) = asked(&upstash(), &fair(Publish::Sharded));
+    let (url, _) = subscribe_request(&upstash(), &fair(Publish::Sharded));
     assert!(url.contains(&format!("/ssubscribe/{encoded}%3A")), "{url}");
-    let (url, body) = asked(&webdis(), &lock(Publish::Plain));
+    let (url, body) = subscribe_request(&webdis(), &lock(Publish::Plain));
     assert_eq!((url.as_str(), body), ("https://gateway.example/", format!("SUBSCRIBE/{encoded}")));
 }
 
 /// S75, S77.
 #[test]
 fn a_message_of_another_channel_is_ignored() {
-    let wanted = ["subscribed", "message", "message", "message"];
+    let expected = ["subscribed", "message", "message", "message"];
     let topic = lock(Publish::Plain);
-    assert_eq!(parse(frames(&upstash(), &topic), &[LINES.as_bytes()]), wanted);
-    assert_eq!(parse(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), wanted);
+    assert_eq!(parse(frames(&upstash(), &topic), &[LINES.as_bytes()]), expected);
+    assert_eq!(parse(frames(&webdis(), &topic), &[OBJECTS.as_bytes()]), expected);
 }
 
 /// S77.
@@ -211,12 +211,12 @@ fn redisson_s_numbers_are_no_grants_and_ours_are() {
     for text in ["0", "1", "2", "99999", "18446744073709551615", "-1"] {
         assert_eq!(read(text, WakePolicy::One), None);
     }
-    let taken = |lease, listeners| {
+    let grant = |lease, listeners| {
         Some(GrantNotice { lease: Some(Duration::from_millis(lease)), listeners })
     };
-    assert_eq!(read("30000012", WakePolicy::One), taken(30_000, Some(12)));
-    assert_eq!(read("100000", WakePolicy::One), taken(100, None));
-    assert_eq!(read("86400000999", WakePolicy::One), taken(86_400_000, Some(999)));
+    assert_eq!(read("30000012", WakePolicy::One), grant(30_000, Some(12)));
+    assert_eq!(read("100000", WakePolicy::One), grant(100, None));
+    assert_eq!(read("86400000999", WakePolicy::One), grant(86_400_000, Some(999)));
     // A permit message says that no permit is left, or how many are available.
     let none_left = |listeners| Some(GrantNotice { lease: None, listeners });
     assert_eq!(read("0000", WakePolicy::Permits(1)), none_left(Some(4)));

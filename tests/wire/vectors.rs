@@ -46,13 +46,13 @@ pub(crate) fn publish(config: &Value) -> Publish {
 pub(crate) fn call(name: &str, lock: &str, publish: Publish) -> ScriptCall {
     let (request, owner, lease) = (calls::request(REQUEST), calls::owner(1), calls::lease(30_000));
     let bound = calls::bound(1_700_000_090_000, 90_000);
-    let first = edgelatch_proto::protocol::script::Bound {
+    let unbounded = edgelatch_proto::protocol::script::Bound {
         not_after: None,
         keep: std::time::Duration::from_secs(600),
     };
     let lock = calls::announced_lock(lock, publish);
     match name {
-        "acquire" => lock.acquire(request, first, &owner, lease, false),
+        "acquire" => lock.acquire(request, unbounded, &owner, lease, false),
         "last try" => lock.acquire(request, bound, &owner, lease, true),
         "renew" => lock.renew(request, bound, &owner, lease, calls::token((1 << 53) - 1)),
         "release" => lock.release(request, bound, &owner),
@@ -104,11 +104,11 @@ pub(crate) fn response(status: u16, body: impl Into<Vec<u8>>) -> Response {
 pub(crate) fn outcome_json(answer: &Answer) -> Value {
     match answer {
         Answer::Reply(reply) => {
-            let config =
+            let cells =
                 json!([format!("{:?}", reply.code), reply.value, reply.ms, reply.server_ms]);
             match reply.acknowledged {
-                Some(replicas) => json!({ "reply": config, "acknowledged": replicas }),
-                None => json!({ "reply": config }),
+                Some(replicas) => json!({ "reply": cells, "acknowledged": replicas }),
+                None => json!({ "reply": cells }),
             }
         }
         Answer::Refused(refusal) => {
@@ -118,18 +118,18 @@ pub(crate) fn outcome_json(answer: &Answer) -> Value {
     }
 }
 
-/// Runs one call to its end; `answer` returns the response to each request.
+/// Runs one call to its end; `respond` returns the response to each request.
 pub(crate) fn converse(
     gateway: &Gateway,
     call: &ScriptCall,
     capabilities: &mut GatewayCapabilities,
-    mut answer: impl FnMut(&Request) -> Result<Response, FailureKind>,
+    mut respond: impl FnMut(&Request) -> Result<Response, FailureKind>,
 ) -> Answer {
     let (mut exchange, mut step) = Exchange::new(gateway, call.clone(), capabilities);
     loop {
         match step {
             Step::Send(request) => {
-                step = exchange.answered(gateway, answer(&request), capabilities)
+                step = exchange.answered(gateway, respond(&request), capabilities)
             }
             Step::Done(answer) => return answer,
         }

@@ -48,18 +48,18 @@ fn every_request_matches_its_vector() {
             let unknown = r#"{"EVALSHA":[false,"ERR unknown command 'EVALSHA'"]}"#;
             converse(&gateway, &call, &mut capabilities, |_| Ok(response(200, unknown)));
         }
-        let (_, request) = calls::begun(&gateway, &call, &capabilities);
+        let (_, request) = calls::begin_exchange(&gateway, &call, &capabilities);
         let to = vector["to"].as_str().unwrap_or("https://gateway.example/");
         // `user:pa:ss`, as the shell's `base64` encodes it.
         let basic = vector.get("authorization").is_none().then_some("Basic dXNlcjpwYTpzcw==");
         assert_eq!((request.url.as_str(), request.authorization.as_deref()), (to, basic), "{name}");
         assert_eq!((request.content_type, &request.sync_token), ("text/plain", &None), "{name}");
-        let wanted = vector["body"]
+        let expected = vector["body"]
             .as_str()
             .unwrap()
             .replace("$sha1", call.script().sha1(false))
             .replace("$source", &encoded(&call.script().source(false)));
-        assert_eq!(request.body, wanted, "{name}");
+        assert_eq!(request.body, expected, "{name}");
     }
 }
 
@@ -71,14 +71,14 @@ fn every_conversation_ends_as_in_its_vector() {
             (gateway(&Value::Null), call_of(&vector), GatewayCapabilities::default());
         let mut answers = vector["answers"].as_array().unwrap().iter();
         let end = converse(&gateway, &call, &mut capabilities, |request| {
-            let answer = answers.next().unwrap_or_else(|| panic!("{name}: asks once more"));
+            let answer = answers.next().unwrap_or_else(|| panic!("{name}: another request"));
             assert_eq!(form(request), answer["sent"].as_str().unwrap(), "{name}");
             let status = u16::try_from(answer["status"].as_u64().unwrap()).unwrap();
             Ok(response(status, answer["body"].as_str().unwrap().replace("$echo", ECHO)))
         });
         assert_eq!(outcome_json(&end), vector["ends"], "{name}");
         assert_eq!(answers.count(), 0, "{name}: ends too early");
-        let (_, next) = calls::begun(&gateway, &call, &capabilities);
+        let (_, next) = calls::begin_exchange(&gateway, &call, &capabilities);
         assert_eq!(form(&next), vector["next"].as_str().unwrap(), "{name}");
     }
 }

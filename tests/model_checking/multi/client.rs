@@ -15,19 +15,21 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::AttemptTime;
 
-use super::plan::{Plan, Rule};
+use super::plan::{Calls, Plan, Rule};
 use test_support::machines::poll_to_wait;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     number: u8,
     stage: Stage,
-    /// The servers' time that it knew when it began.
+    /// The servers' clock, as the client knew it when it began.
     clock: Option<ServerClock>,
-    /// The calls without a reply yet, at most one for each part; and the machine's next timeout.
+    /// The calls without a reply yet, at most one for each part, with the index of the part.
     under_way: Vec<(usize, CallId, RequestId)>,
+    /// The machine's next timeout.
     deadline: Option<Instant>,
-    made: [u8; 3],
+    /// The calls sent so far.
+    sent: Calls,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,10 +46,14 @@ enum Stage {
 /// The result of a client whose machines have ended: whether it may still have a hold in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
+    /// Another client held the lock; this one holds nothing.
     Busy,
-    Nothing,
+    /// It holds nothing.
+    NothingHeld,
+    /// It may hold the lock until `time` after `since`, by its own clock.
     HeldAtMost { since: Instant, time: Duration },
-    Refused,
+    /// Redis has refused the release.
+    ReleaseRefused,
 }
 
 /// The calls that a client sends while it handles one input, each with the index of its part.
@@ -61,7 +67,7 @@ impl Client {
             clock: None,
             under_way: Vec::new(),
             deadline: None,
-            made: [0; 3],
+            sent: Calls { acquire: 0, release: 0, renew: 0 },
         }
     }
 
@@ -74,7 +80,7 @@ impl Client {
     }
 
     /// Whether the client has no call in flight and only waits for a timeout.
-    pub(crate) const fn waits(&self) -> bool {
+    pub(crate) const fn is_waiting(&self) -> bool {
         matches!(self.stage, Stage::AcquiringAll(_)) && self.under_way.is_empty()
     }
 
@@ -111,7 +117,7 @@ impl Client {
         if let Stage::Finished(outcome) = self.stage { Some(outcome) } else { None }
     }
 
-    /// The leases of the counting parts without a reported loss.
+    /// The leases of the counting parts of its hold that it has not noticed as lost.
     pub(crate) fn leases(&self) -> Vec<Lease> {
         match &self.stage {
             Stage::Renewing(_, quorum_lease) => {
@@ -150,7 +156,7 @@ impl Client {
             (Release::new(target, grant, outstanding, attempt, self.clock), part.counts)
         });
         let releases = ReleaseAll::new(releases, plan.quorum());
-        self.go(Stage::Releasing(releases));
+        self.enter(Stage::Releasing(releases));
         self.drain(plan, now)
     }
 
@@ -185,8 +191,8 @@ impl Client {
 
     /// Whether the client has sent no more calls than the model allows.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
-        let [takes, lets_go, renews] = self.made;
-        takes <= plan.calls[0] && lets_go <= plan.calls[1] && renews <= plan.renewals
+        let (sent, max) = (self.sent, plan.max_calls);
+        sent.acquire <= max.acquire && sent.release <= max.release && sent.renew <= max.renew
     }
 
     fn handle(&mut self, plan: &Plan, input: Input, now: Instant) -> Outbox {
@@ -221,21 +227,25 @@ impl Client {
             }
             Stage::Releasing(machine) => {
                 drain(machine, now, &mut outbox).map(|outcome| match outcome {
-                    Ok(_) => Stage::Finished(Outcome::Nothing),
+                    Ok(_) => Stage::Finished(Outcome::NothingHeld),
                     Err(ReleaseError::Unknown { held_at_most, .. }) => {
                         Stage::Finished(Outcome::HeldAtMost { since: now, time: held_at_most })
                     }
-                    Err(_) => Stage::Finished(Outcome::Refused),
+                    Err(_) => Stage::Finished(Outcome::ReleaseRefused),
                 })
             }
             Stage::Idle | Stage::Holding(_) | Stage::Finished(_) => return outbox,
         };
-        let kind = match self.stage {
-            Stage::Releasing(_) => 1,
-            Stage::Renewing(..) => 2,
-            _ => 0,
+        let (sent, max) = match self.stage {
+            Stage::Releasing(_) => (&mut self.sent.release, Some(plan.max_calls.release)),
+            Stage::Renewing(..) => (&mut self.sent.renew, None),
+            _ => (&mut self.sent.acquire, Some(plan.max_calls.acquire)),
         };
-        self.made[kind] += u8::try_from(outbox.len()).unwrap();
+        *sent += u8::try_from(outbox.len()).unwrap();
+        if let (Ok(_), Some(max)) = (&next, max) {
+            // The calls to nodes without a reply when the majority is complete do not count.
+            *sent = max.min(*sent);
+        }
         for (index, call, script) in &outbox {
             self.under_way.retain(|(other, ..)| other != index);
             self.under_way.push((*index, *call, script.request));
@@ -243,28 +253,24 @@ impl Client {
         self.under_way.sort_unstable();
         match next {
             Ok(stage) => {
-                // The calls to nodes without a reply when the majority is complete do not count.
-                self.go(stage);
-                if kind < 2 {
-                    self.made[kind] = self.made[kind].min(plan.calls[kind]);
-                }
-                self.keep(plan, now);
+                self.enter(stage);
+                self.start_renewing(plan, now);
             }
             Err(until) => self.deadline = Some(until),
         }
         outbox
     }
 
-    fn go(&mut self, stage: Stage) {
+    fn enter(&mut self, stage: Stage) {
         self.stage = stage;
         self.under_way.clear();
         self.deadline = None;
     }
 
-    /// Starts to renew a new hold.
-    fn keep(&mut self, plan: &Plan, now: Instant) {
+    /// Starts to renew a new hold, if the plan has calls for it.
+    fn start_renewing(&mut self, plan: &Plan, now: Instant) {
         let Stage::Holding(multi_grant) = &self.stage else { return };
-        if plan.renewals == 0 {
+        if plan.max_calls.renew == 0 {
             return;
         }
         let targets = plan.targets();
@@ -274,13 +280,14 @@ impl Client {
             Renewal::new(target, grant, true, AttemptTime::DEFAULT, entropy, self.clock)
         });
         let quorum_lease = QuorumLease::new(renewals, plan.quorum());
-        self.go(Stage::Renewing(multi_grant.clone(), quorum_lease));
+        self.enter(Stage::Renewing(multi_grant.clone(), quorum_lease));
         let outbox = self.drain(plan, now);
         assert!(outbox.is_empty(), "nothing is renewed at once");
     }
 
-    const fn entropy(&self, kind: u8) -> Entropy {
-        Entropy::new([self.number * 16 + kind; 32])
+    /// The entropy of one of its machines: 0 acquires, 2 and above renew a part each.
+    const fn entropy(&self, machine: u8) -> Entropy {
+        Entropy::new([self.number * 16 + machine; 32])
     }
 }
 
@@ -320,7 +327,7 @@ fn acquired(now: Instant) -> impl FnOnce(Result<MultiGrant, AcquireError>) -> St
             AcquireError::Unknown { held_at_most, .. }
             | AcquireError::Cancelled { held_at_most: Some(held_at_most) },
         ) => Stage::Finished(Outcome::HeldAtMost { since: now, time: held_at_most }),
-        Err(_) => Stage::Finished(Outcome::Nothing),
+        Err(_) => Stage::Finished(Outcome::NothingHeld),
     }
 }
 

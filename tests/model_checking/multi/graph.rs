@@ -36,9 +36,9 @@ impl<L: Copy + PartialEq> Graph<L> {
         let (mut steps, mut actions) = (Vec::new(), Vec::new());
         while let Some(state) = states.get(steps.len()).cloned() {
             model.actions(&state, &mut actions);
-            let leads =
+            let follow =
                 |action: L| Some((action, number(model.next_state(&state, action)?, &mut states)));
-            steps.push(actions.drain(..).filter_map(leads).collect());
+            steps.push(actions.drain(..).filter_map(follow).collect());
         }
         let done = states.iter().map(is_done).collect();
         Self { steps, done }
@@ -48,8 +48,8 @@ impl<L: Copy + PartialEq> Graph<L> {
         self.steps.len()
     }
 
-    /// The number of states from which no state with all clients done can be reached.
-    pub(crate) fn stuck(&self) -> usize {
+    /// Counts the states from which no state with all clients done can be reached.
+    pub(crate) fn count_stuck(&self) -> usize {
         let mut back = vec![Vec::new(); self.count()];
         for (from, steps) in self.steps.iter().enumerate() {
             for (_, to) in steps {
@@ -57,34 +57,33 @@ impl<L: Copy + PartialEq> Graph<L> {
             }
         }
         let mut reaches = self.done.clone();
-        let mut open: Vec<usize> = (0..self.count()).filter(|state| self.done[*state]).collect();
-        while let Some(state) = open.pop() {
+        let mut queue: Vec<usize> = (0..self.count()).filter(|state| self.done[*state]).collect();
+        while let Some(state) = queue.pop() {
             for before in &back[state] {
                 if !std::mem::replace(&mut reaches[*before], true) {
-                    open.push(*before);
+                    queue.push(*before);
                 }
             }
         }
         reaches.into_iter().filter(|reaches| !reaches).count()
     }
 
-    /// The size of the smallest set of states in which a fair scheduler may stay for ever; such a
-    /// scheduler eventually takes every action that stays possible. Returns `None` without such a
-    /// set.
-    pub(crate) fn fair_circle(&self) -> Option<usize> {
-        let part = self.strongly_connected();
-        let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (state, part) in part.iter().enumerate() {
-            parts.entry(*part).or_default().push(state);
+    /// Returns the size of the smallest set of states in which a fair scheduler may stay for ever,
+    /// although it eventually takes every action that stays possible; `None` without such a set.
+    pub(crate) fn fair_cycle(&self) -> Option<usize> {
+        let component = self.strongly_connected();
+        let mut components: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (state, component) in component.iter().enumerate() {
+            components.entry(*component).or_default().push(state);
         }
         let inside = |states: &[usize]| {
             let steps = states.iter().flat_map(|state| &self.steps[*state]);
             steps
-                .filter(|(_, to)| part[*to] == part[states[0]])
+                .filter(|(_, to)| component[*to] == component[states[0]])
                 .map(|(action, _)| *action)
                 .collect()
         };
-        let fair = parts.values().filter(|states| {
+        let fair = components.values().filter(|states| {
             let taken: Vec<L> = inside(states);
             let always = self.steps[states[0]].iter().map(|(action, _)| *action).filter(|action| {
                 let can =
@@ -96,12 +95,13 @@ impl<L: Copy + PartialEq> Graph<L> {
         fair.map(Vec::len).min()
     }
 
-    /// Tarjan's algorithm: numbers the strongly connected component of each state.
+    /// Returns the number of the strongly connected component of each state, by Tarjan's algorithm.
     fn strongly_connected(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let count = self.count();
-        let (mut index, mut low, mut part) = (vec![NONE; count], vec![0; count], vec![NONE; count]);
-        let (mut next, mut parts, mut stack) = (0, 0, Vec::new());
+        let (mut index, mut low, mut component) =
+            (vec![NONE; count], vec![0; count], vec![NONE; count]);
+        let (mut next, mut components, mut stack) = (0, 0, Vec::new());
         for root in 0..count {
             let mut calls = if index[root] == NONE { vec![(root, 0)] } else { Vec::new() };
             while let Some((state, step)) = calls.pop() {
@@ -111,7 +111,7 @@ impl<L: Copy + PartialEq> Graph<L> {
                     stack.push(state);
                 } else {
                     let before = self.steps[state][step - 1].1;
-                    if part[before] == NONE {
+                    if component[before] == NONE {
                         low[state] = low[state].min(low[before]);
                     }
                 }
@@ -119,20 +119,20 @@ impl<L: Copy + PartialEq> Graph<L> {
                     calls.push((state, step + 1));
                     if index[*to] == NONE {
                         calls.push((*to, 0));
-                    } else if part[*to] == NONE {
+                    } else if component[*to] == NONE {
                         low[state] = low[state].min(index[*to]);
                     }
                 } else if low[state] == index[state] {
                     while let Some(member) = stack.pop() {
-                        part[member] = parts;
+                        component[member] = components;
                         if member == state {
                             break;
                         }
                     }
-                    parts += 1;
+                    components += 1;
                 }
             }
         }
-        part
+        component
     }
 }

@@ -10,7 +10,7 @@ use stateright::{Model, Property};
 use super::graph::Graph;
 
 /// A set of parts, as bits.
-type Parts = u8;
+type PartSet = u8;
 
 /// The reaction of a client to a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +37,12 @@ struct Clients {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Client {
-    requested: Parts,
-    refused: Parts,
-    held: Parts,
+    requested: PartSet,
+    refused: PartSet,
+    held: PartSet,
     /// The parts that are still held although their release is in flight.
-    releasing: Parts,
+    releasing: PartSet,
+    /// The part that it waits for.
     waits_for: u8,
     stage: Stage,
 }
@@ -63,7 +64,7 @@ enum Action {
     Finish(usize),
 }
 
-const fn bit(part: u8) -> Parts {
+const fn bit(part: u8) -> PartSet {
     1 << part
 }
 
@@ -80,11 +81,11 @@ impl Clients {
         self.orders[number].iter().copied().filter(move |part| held & bit(*part) == 0)
     }
 
-    /// Requests all missing parts; or only one, if the rule says so.
-    fn request(&self, number: usize, client: &mut Client, again: bool) {
+    /// Requests all missing parts; or only one, if the rule says so. `is_retry` after a refusal.
+    fn request(&self, number: usize, client: &mut Client, is_retry: bool) {
         client.requested = match self.rule {
             Rule::HoldAndWait => self.missing(number, client).next().map_or(0, bit),
-            Rule::RequestFirst if again => bit(client.waits_for),
+            Rule::RequestFirst if is_retry => bit(client.waits_for),
             _ => self.missing(number, client).map(bit).sum(),
         };
         (client.refused, client.stage) = (0, Stage::Requesting);
@@ -104,15 +105,15 @@ impl Clients {
         let first =
             self.missing(number, client).find(|part| refused & bit(*part) != 0).unwrap_or(first);
         let index = self.orders[number].iter().position(|part| *part == first).unwrap();
-        let after: Parts = match self.rule {
+        let released: PartSet = match self.rule {
             Rule::HoldAndWait => 0,
-            Rule::BackOff => Parts::MAX,
+            Rule::BackOff => PartSet::MAX,
             Rule::RequestAll | Rule::RequestFirst => {
                 self.orders[number][index..].iter().copied().map(bit).sum()
             }
         };
-        client.releasing |= client.held & after;
-        client.held &= !after;
+        client.releasing |= client.held & released;
+        client.held &= !released;
         (client.waits_for, client.stage) = (first, Stage::Waiting);
     }
 }
@@ -208,7 +209,7 @@ fn a_client_that_waits_for_the_first_refused_part_alone_is_served() {
     for case in CASES {
         let graph = Clients::graph(Rule::RequestFirst, case, false);
         println!("{case:?}: {} states", graph.count());
-        assert_eq!((graph.stuck(), graph.fair_circle()), (0, None), "{case:?}");
+        assert_eq!((graph.count_stuck(), graph.fair_cycle()), (0, None), "{case:?}");
     }
 }
 
@@ -217,21 +218,21 @@ fn clients_that_hold_parts_and_wait_in_different_orders_get_stuck() {
     let opposite: [[&[u8]; 2]; 2] = [[&[0, 1], &[1, 0]], [&[0, 1, 2], &[2, 1, 0]]];
     for case in &opposite {
         let graph = Clients::graph(Rule::HoldAndWait, case, false);
-        println!("{case:?}: {} of {} states stuck", graph.stuck(), graph.count());
-        assert!(graph.stuck() > 0, "{case:?}");
+        println!("{case:?}: {} of {} states stuck", graph.count_stuck(), graph.count());
+        assert!(graph.count_stuck() > 0, "{case:?}");
     }
     // If both clients use the same order, holding while waiting never gets stuck.
-    assert_eq!(Clients::graph(Rule::HoldAndWait, CASES[0], false).stuck(), 0);
+    assert_eq!(Clients::graph(Rule::HoldAndWait, CASES[0], false).count_stuck(), 0);
 }
 
 #[test]
 fn clients_that_release_every_part_on_refusal_may_never_be_served() {
     for case in [CASES[0], CASES[1], CASES[2], CASES[4]] {
         let graph = Clients::graph(Rule::BackOff, case, false);
-        let circle = graph.fair_circle();
-        println!("{case:?}: a circle of {circle:?} in {} states", graph.count());
-        assert_eq!(graph.stuck(), 0, "{case:?}");
-        assert!(circle.is_some(), "{case:?}");
+        let cycle = graph.fair_cycle();
+        println!("{case:?}: a cycle of {cycle:?} in {} states", graph.count());
+        assert_eq!(graph.count_stuck(), 0, "{case:?}");
+        assert!(cycle.is_some(), "{case:?}");
     }
 }
 
@@ -239,10 +240,10 @@ fn clients_that_release_every_part_on_refusal_may_never_be_served() {
 fn clients_that_retry_all_missing_parts_may_refuse_each_other_for_ever() {
     for case in &CASES[..3] {
         let graph = Clients::graph(Rule::RequestAll, case, false);
-        let circle = graph.fair_circle();
-        println!("{case:?}: a circle of {circle:?} in {} states", graph.count());
-        assert_eq!(graph.stuck(), 0, "{case:?}");
-        assert!(circle.is_some(), "{case:?}");
+        let cycle = graph.fair_cycle();
+        println!("{case:?}: a cycle of {cycle:?} in {} states", graph.count());
+        assert_eq!(graph.count_stuck(), 0, "{case:?}");
+        assert!(cycle.is_some(), "{case:?}");
     }
 }
 
@@ -251,9 +252,9 @@ fn clients_that_retry_all_missing_parts_may_refuse_each_other_for_ever() {
 fn clients_with_different_orders_get_stuck_without_a_limit_on_kept_parts() {
     let orders: [&[u8]; 2] = [&[0, 1], &[1, 0]];
     let endless = Clients::graph(Rule::RequestFirst, &orders, false);
-    println!("{} of {} states stuck", endless.stuck(), endless.count());
-    assert!(endless.stuck() > 0);
-    assert_eq!(Clients::graph(Rule::RequestFirst, &orders, true).stuck(), 0);
+    println!("{} of {} states stuck", endless.count_stuck(), endless.count());
+    assert!(endless.count_stuck() > 0);
+    assert_eq!(Clients::graph(Rule::RequestFirst, &orders, true).count_stuck(), 0);
 }
 
 // Slow: the largest of the five graphs has about 200,000 states.
@@ -262,6 +263,6 @@ fn a_limit_on_kept_parts_is_safe_for_clients_with_one_order() {
     for case in CASES {
         let graph = Clients::graph(Rule::RequestFirst, case, true);
         println!("{case:?}: {} states", graph.count());
-        assert_eq!(graph.stuck(), 0, "{case:?}");
+        assert_eq!(graph.count_stuck(), 0, "{case:?}");
     }
 }

@@ -12,6 +12,15 @@ pub(crate) enum Rule {
     Majority,
 }
 
+/// Numbers of calls, by their purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Calls {
+    /// To acquire, and to undo an acquisition.
+    pub(crate) acquire: u8,
+    pub(crate) release: u8,
+    pub(crate) renew: u8,
+}
+
 /// The options of one client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -22,10 +31,8 @@ pub(crate) struct Plan {
     pub(crate) wait_policy: WaitPolicy,
     /// Whether it may be cancelled while it waits.
     pub(crate) cancels: bool,
-    /// The largest numbers of calls to acquire and to release.
-    pub(crate) calls: [u8; 2],
-    /// The largest number of calls to renew its hold; with 0, the client does not renew it.
-    pub(crate) renewals: u8,
+    /// The largest numbers of calls. A client without calls to renew does not renew its hold.
+    pub(crate) max_calls: Calls,
 }
 
 impl Plan {
@@ -44,6 +51,9 @@ impl Plan {
         self.nodes.iter().map(|node| Target::Lock(Self::calls_of(*node))).collect()
     }
 }
+
+/// Stands for all nodes in checks of exclusion: two clients must not both hold a majority.
+pub(crate) const MAJORITY: usize = 9;
 
 /// The name of the lock on a node.
 pub(crate) const fn name(node: usize) -> &'static str {

@@ -13,7 +13,7 @@ use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 
 use super::client::{Client, Outbox, Outcome, owner_prefix};
-use super::plan::{Plan, Rule, name};
+use super::plan::{Calls, MAJORITY, Plan, Rule, name};
 use test_support::script_model::{Latches, ScriptModel};
 
 const EPOCH: u64 = 1_700_000_000_000;
@@ -23,18 +23,35 @@ const CLIENTS: usize = 3;
 const ROUNDS: usize = 5;
 const SETS: [&[usize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
 
-/// The probability of each fault, in per cent.
+/// The probability of each fault.
 #[derive(Clone, Copy)]
 struct Faults {
-    loses: u64,
-    duplicated: u64,
-    is_slow: u64,
-    dies: u64,
-    cancels: u64,
+    /// Of a request or a reply that is lost.
+    loss_percent: u64,
+    /// Of a request with a copy that arrives up to two and a half leases later.
+    copy_percent: u64,
+    /// Of a message that takes up to 60 % of a lease, instead of 20 ms at most.
+    slow_percent: u64,
+    /// Of a holder that dies without a release.
+    death_percent: u64,
+    /// Of an acquisition that is cancelled.
+    cancel_percent: u64,
 }
 
-const NONE: Faults = Faults { loses: 0, duplicated: 0, is_slow: 0, dies: 0, cancels: 0 };
-const MANY: Faults = Faults { loses: 5, duplicated: 8, is_slow: 5, dies: 5, cancels: 5 };
+const NO_FAULTS: Faults = Faults {
+    loss_percent: 0,
+    copy_percent: 0,
+    slow_percent: 0,
+    death_percent: 0,
+    cancel_percent: 0,
+};
+const MANY_FAULTS: Faults = Faults {
+    loss_percent: 5,
+    copy_percent: 8,
+    slow_percent: 5,
+    death_percent: 5,
+    cancel_percent: 5,
+};
 
 #[derive(Clone)]
 enum Event {
@@ -46,7 +63,7 @@ enum Event {
     Release(usize),
 }
 
-/// The events of all schedules together.
+/// How often each event has happened in all schedules together.
 #[derive(Debug, Default)]
 struct Coverage {
     grants: usize,
@@ -54,6 +71,7 @@ struct Coverage {
     unknown: usize,
     lost: usize,
     released: usize,
+    /// Grants whose client no longer waits for the reply, and must undo them.
     unawaited: usize,
 }
 
@@ -61,16 +79,21 @@ struct Schedule {
     rng: fastrand::Rng,
     faults: Faults,
     now: u64,
-    /// The next events, by time and in order.
+    /// The events to come, by their time and then by the order of scheduling.
     events: BTreeMap<(u64, u64), Event>,
-    count: u64,
+    /// The number of events scheduled so far.
+    scheduled: u64,
     nodes: Vec<ScriptModel>,
-    /// One client for each acquisition: `ROUNDS` in sequence make one program.
+    /// One client for each acquisition: a program makes `ROUNDS` of them, one after the other.
     clients: Vec<Client>,
     plans: Vec<Plan>,
+    /// The newest token of each node.
     tokens: Vec<u64>,
+    /// The tokens of the clients' holds, in the order of their grants.
     returned_tokens: Vec<u64>,
+    /// The clients whose acquisition has ended without a hold, or whose hold was released.
     ended: BTreeSet<usize>,
+    /// The clients whose lease has expired before their release.
     lost: BTreeSet<usize>,
 }
 
@@ -82,9 +105,8 @@ impl Schedule {
             nodes: if rule == Rule::All { SETS[rng.usize(..SETS.len())] } else { SETS[6] },
             lease: LeaseTime::new(Duration::from_millis(LEASE_MS)).unwrap(),
             wait_policy: WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(40)).unwrap()),
-            cancels: faults.cancels > 0,
-            calls: [u8::MAX; 2],
-            renewals: 0,
+            cancels: faults.cancel_percent > 0,
+            max_calls: Calls { acquire: u8::MAX, release: u8::MAX, renew: 0 },
         });
         let plans: Vec<Plan> = plans.collect();
         let clients = (0_u8..).take(plans.len()).map(Client::new).collect();
@@ -93,7 +115,7 @@ impl Schedule {
             faults,
             now: 0,
             events: BTreeMap::new(),
-            count: 0,
+            scheduled: 0,
             nodes: vec![ScriptModel::new(Latches::On); 3],
             clients,
             plans,
@@ -104,7 +126,7 @@ impl Schedule {
         };
         for client in 0..CLIENTS {
             let pause = schedule.rng.u64(..200);
-            schedule.after(pause, Event::Begin(client * ROUNDS));
+            schedule.schedule_in(pause, Event::Begin(client * ROUNDS));
         }
         schedule
     }
@@ -114,13 +136,13 @@ impl Schedule {
             self.now = time;
             self.dispatch(event, coverage);
             self.check(coverage);
-            assert!(self.count < 100_000, "it never ends");
+            assert!(self.scheduled < 100_000, "the schedule does not end");
         }
     }
 
-    fn after(&mut self, ms: u64, event: Event) {
-        self.count += 1;
-        self.events.insert((self.now + ms, self.count), event);
+    fn schedule_in(&mut self, ms: u64, event: Event) {
+        self.scheduled += 1;
+        self.events.insert((self.now + ms, self.scheduled), event);
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -129,11 +151,12 @@ impl Schedule {
 
     /// Draws how long a message is in flight, in milliseconds.
     fn draw_delay(&mut self) -> u64 {
-        let slow = self.chance(self.faults.is_slow);
+        let slow = self.chance(self.faults.slow_percent);
         1 + self.rng.u64(..if slow { LEASE_MS * 6 / 10 } else { 20 })
     }
 
-    fn local(&self, number: usize) -> Instant {
+    /// The time on the clocks of a client's program.
+    fn now_at(&self, number: usize) -> Instant {
         let client = u64::try_from(number / ROUNDS).unwrap();
         Instant::from_millis(5_000 * client + self.now, 900_000_000 + self.now)
     }
@@ -141,11 +164,11 @@ impl Schedule {
     fn dispatch(&mut self, event: Event, coverage: &mut Coverage) {
         match event {
             Event::Begin(number) => {
-                let clock = ServerClock::new(EPOCH + self.now, self.local(number));
+                let clock = ServerClock::new(EPOCH + self.now, self.now_at(number));
                 self.act(number, coverage, |client, plan, now| client.begin(plan, clock, now));
-                if self.chance(self.faults.cancels) {
+                if self.chance(self.faults.cancel_percent) {
                     let pause = self.rng.u64(..3_000);
-                    self.after(pause, Event::Cancel(number));
+                    self.schedule_in(pause, Event::Cancel(number));
                 }
             }
             Event::Execute { from, index, call, script } => {
@@ -153,10 +176,10 @@ impl Schedule {
                 let cells = self.nodes[node].run(&script, EPOCH + self.now);
                 let awaited = self.clients[from].awaits(index, call, script.request);
                 self.record_script(node, &script, &cells, awaited, coverage);
-                let reply = Reply::read(&cells, script.request).expect("the model answers");
-                if !self.chance(self.faults.loses) {
+                let reply = Reply::read(&cells, script.request).expect("a reply of five elements");
+                if !self.chance(self.faults.loss_percent) {
                     let delay = self.draw_delay();
-                    self.after(delay, Event::DeliverReply { to: from, call, reply });
+                    self.schedule_in(delay, Event::DeliverReply { to: from, call, reply });
                 }
             }
             Event::DeliverReply { to, call, reply } => {
@@ -177,23 +200,23 @@ impl Schedule {
         coverage: &mut Coverage,
         act: impl FnOnce(&mut Client, &Plan, Instant) -> Outbox,
     ) {
-        let now = self.local(number);
+        let now = self.now_at(number);
         let (client, plan) = (&mut self.clients[number], &self.plans[number]);
         let was_acquiring = client.is_acquiring() || client.is_idle();
         let outbox = act(client, plan, now);
         let wake = client.deadline().map(|until| now.until(until));
         let token = client.multi_grant().filter(|_| was_acquiring).map(|held| held.token.as_u64());
         if let Some(wake) = wake {
-            self.after(u64::try_from(wake.as_millis()).unwrap(), Event::Timeout(number));
+            self.schedule_in(u64::try_from(wake.as_millis()).unwrap(), Event::Timeout(number));
         }
         for (index, call, script) in outbox {
             let (delay, late) = (self.draw_delay(), self.rng.u64(..LEASE_MS * 5 / 2));
             let sent = Event::Execute { from: number, index, call, script };
-            if self.chance(self.faults.duplicated) {
-                self.after(delay + late, sent.clone());
+            if self.chance(self.faults.copy_percent) {
+                self.schedule_in(delay + late, sent.clone());
             }
-            if !self.chance(self.faults.loses) {
-                self.after(delay, sent);
+            if !self.chance(self.faults.loss_percent) {
+                self.schedule_in(delay, sent);
             }
         }
         if let Some(token) = token {
@@ -201,8 +224,11 @@ impl Schedule {
             self.returned_tokens.push(token);
             let longest = if self.chance(20) { LEASE_MS * 2 } else { LEASE_MS / 4 };
             let hold = self.rng.u64(..longest);
-            let dies = self.chance(self.faults.dies);
-            self.after(hold, if dies { Event::Timeout(number) } else { Event::Release(number) });
+            let dies = self.chance(self.faults.death_percent);
+            self.schedule_in(
+                hold,
+                if dies { Event::Timeout(number) } else { Event::Release(number) },
+            );
             if dies {
                 self.next(number);
             }
@@ -216,7 +242,7 @@ impl Schedule {
     fn next(&mut self, number: usize) {
         if !(number + 1).is_multiple_of(ROUNDS) {
             let pause = self.rng.u64(..300);
-            self.after(pause, Event::Begin(number + 1));
+            self.schedule_in(pause, Event::Begin(number + 1));
         }
     }
 
@@ -234,9 +260,8 @@ impl Schedule {
         match (script.script().name, code) {
             ("lock_acquire", 1) => {
                 let token: u64 = value.parse().unwrap();
-                assert!(token > self.tokens[node], "a token fell on node {node}");
+                assert!(token > self.tokens[node], "a token of node {node} is not above the last");
                 self.tokens[node] = token;
-                // The client does not wait for this reply any more: it must undo the grant.
                 coverage.unawaited += usize::from(!awaited);
             }
             ("lock_raise", 1) => self.tokens[node] = self.tokens[node].max(value.parse().unwrap()),
@@ -253,32 +278,34 @@ impl Schedule {
             if client.multi_grant().is_none() {
                 continue;
             }
-            if !client.is_trusting(plan, self.local(number)) {
+            if !client.is_trusting(plan, self.now_at(number)) {
                 coverage.lost += usize::from(self.lost.insert(number));
                 continue;
             }
-            let wanted = if plan.rule == Rule::All { plan.nodes } else { &[9] };
-            assert!(wanted.iter().all(|node| taken.insert(*node)), "two believe at {}", self.now);
+            let exclusive = if plan.rule == Rule::All { plan.nodes } else { &[MAJORITY] };
+            let is_exclusive = exclusive.iter().all(|node| taken.insert(*node));
+            assert!(is_exclusive, "two clients rely on a hold at {}", self.now);
             let prefix = owner_prefix(u8::try_from(number).unwrap());
             let is_held = |node: &&usize| {
                 let mut fields = self.nodes[**node].fields(name(**node), EPOCH + self.now);
                 fields.any(|field| field.starts_with(&prefix))
             };
             let held = plan.nodes.iter().filter(is_held).count();
-            assert!(held >= plan.quorum(), "a hold is not there at {}", self.now);
+            assert!(held >= plan.quorum(), "Redis does not store a hold at {}", self.now);
         }
     }
 
+    /// Counts the outcomes of a schedule, and checks that tokens rise.
     fn tally(&self, rule: Rule, coverage: &mut Coverage) {
         for client in &self.clients {
             match client.outcome() {
-                Some(Outcome::Busy | Outcome::Refused) => coverage.refused += 1,
+                Some(Outcome::Busy | Outcome::ReleaseRefused) => coverage.refused += 1,
                 Some(Outcome::HeldAtMost { .. }) => coverage.unknown += 1,
                 _ => {}
             }
         }
         let rise = self.returned_tokens.windows(2).all(|pair| pair[0] < pair[1]);
-        assert!(rise || rule == Rule::All, "tokens fell: {:?}", self.returned_tokens);
+        assert!(rise || rule == Rule::All, "tokens do not rise: {:?}", self.returned_tokens);
     }
 }
 
@@ -296,7 +323,7 @@ fn simulate(rule: Rule, faults: Faults, schedules: u64) -> Coverage {
 #[test]
 fn every_client_is_served_without_faults() {
     for rule in [Rule::All, Rule::Majority] {
-        let coverage = simulate(rule, NONE, 500);
+        let coverage = simulate(rule, NO_FAULTS, 500);
         assert_eq!(
             (coverage.grants, coverage.refused, coverage.unknown),
             (500 * CLIENTS * ROUNDS, 0, 0)
@@ -307,7 +334,7 @@ fn every_client_is_served_without_faults() {
 /// S94.
 #[test]
 fn parts_exclude_despite_lost_duplicated_and_late_messages() {
-    let coverage = simulate(Rule::All, MANY, 1_000);
+    let coverage = simulate(Rule::All, MANY_FAULTS, 1_000);
     assert!(
         coverage.grants > 5_000
             && coverage.lost > 0
@@ -318,7 +345,7 @@ fn parts_exclude_despite_lost_duplicated_and_late_messages() {
 
 #[test]
 fn majorities_exclude_despite_lost_duplicated_and_late_messages() {
-    let coverage = simulate(Rule::Majority, MANY, 1_000);
+    let coverage = simulate(Rule::Majority, MANY_FAULTS, 1_000);
     assert!(
         coverage.grants > 5_000
             && coverage.lost > 0

@@ -12,7 +12,7 @@ use stateright::{Checker as _, HasDiscoveries, Model, Property};
 const NODES: usize = 3;
 const QUORUM: usize = 2;
 const RISE: &str = "tokens rise in the order in which clients return them";
-const BOTH: &str = "every acquisition has its token";
+const ALL_SERVED: &str = "every acquisition has its token";
 const RAISED: &str = "a token was raised";
 const AT_ONCE: &str = "a proposal was stored by a majority at once";
 
@@ -32,13 +32,15 @@ struct Votes {
     acquisitions: usize,
     /// The token that every request proposes; 0 means none.
     proposal: u8,
-    /// The last tokens of the nodes at the start.
+    /// The newest token of each node at the start.
     last: [u8; NODES],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Node {
+    /// Its newest token.
     last: u8,
+    /// The acquisition that holds the lock here.
     holder: Option<u8>,
     /// For each acquisition: no request executed yet, granted, or ended.
     latches: [Latch; 3],
@@ -119,14 +121,14 @@ impl Votes {
 
     fn execute(&self, state: &mut State, number: usize, index: usize) {
         let node = &mut state.nodes[index];
-        let me = Some(u8::try_from(number).unwrap());
+        let owner = Some(u8::try_from(number).unwrap());
         match node.latches[number] {
             Latch::None if node.holder.is_none() => {
                 node.last = if self.proposal > node.last { self.proposal } else { node.last + 1 };
-                (node.holder, node.latches[number]) = (me, Latch::Granted);
+                (node.holder, node.latches[number]) = (owner, Latch::Granted);
                 node.receivable[number] |= 1 << node.last;
             }
-            Latch::Granted if node.holder == me => node.receivable[number] |= 1 << node.last,
+            Latch::Granted if node.holder == owner => node.receivable[number] |= 1 << node.last,
             _ => {}
         }
     }
@@ -141,9 +143,9 @@ impl Votes {
         }
     }
 
-    /// The canonical form of a state. Nodes are interchangeable, so their order does not matter;
+    /// Returns the canonical form of a state. Nodes are interchangeable, so their order does not matter;
     /// nor do replies that no client waits for, and raises without effect.
-    fn ordered(mut state: State) -> State {
+    fn canonical(mut state: State) -> State {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {
                 if *stage != Stage::Requesting {
@@ -256,7 +258,7 @@ impl Model for Votes {
                 }
             }
         }
-        let state = Self::ordered(state);
+        let state = Self::canonical(state);
         (state != *last).then_some(state)
     }
 
@@ -265,7 +267,7 @@ impl Model for Votes {
             Property::always(RISE, |_, state: &State| {
                 state.returned_tokens.windows(2).all(|pair| pair[0] < pair[1])
             }),
-            Property::sometimes(BOTH, |model: &Self, state: &State| {
+            Property::sometimes(ALL_SERVED, |model: &Self, state: &State| {
                 state.returned_tokens.len() == model.acquisitions
             }),
             Property::sometimes(RAISED, |model: &Self, state: &State| {
@@ -308,8 +310,8 @@ fn rises(votes: Votes) {
 
 fn refuted(votes: Votes) {
     let rule = votes.rule;
-    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([RISE]));
-    let checker = votes.checker().threads(2).finish_when(wanted).spawn_bfs().join();
+    let discovery = HasDiscoveries::AnyOf(BTreeSet::from([RISE]));
+    let checker = votes.checker().threads(2).finish_when(discovery).spawn_bfs().join();
     let found = checker.assert_any_discovery(RISE);
     let (steps, states) = (found.into_actions().len(), checker.unique_state_count());
     println!("{rule:?}: refuted in {steps} steps after {states} states");

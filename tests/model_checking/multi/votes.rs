@@ -10,7 +10,7 @@ use stateright::{Model, Property};
 use super::graph::Graph;
 
 /// A set of nodes, as bits.
-type Nodes = u8;
+type NodeSet = u8;
 
 /// The reaction of a client that gets no majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +28,15 @@ struct Clients {
     rule: Rule,
     nodes: u8,
     /// For each client, the nodes that do not reply to it.
-    silent: Vec<Nodes>,
+    silent: Vec<NodeSet>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Client {
-    requested: Nodes,
-    refused: Nodes,
-    held: Nodes,
-    releasing: Nodes,
+    requested: NodeSet,
+    refused: NodeSet,
+    held: NodeSet,
+    releasing: NodeSet,
     stage: Stage,
 }
 
@@ -48,6 +48,7 @@ enum Stage {
         only: Option<u8>,
     },
     Holding,
+    /// Done; its releases may still be in flight.
     Over,
 }
 
@@ -59,18 +60,18 @@ enum Action {
     Finish(usize),
 }
 
-const fn bit(node: u8) -> Nodes {
+const fn bit(node: u8) -> NodeSet {
     1 << node
 }
 
 impl Clients {
-    fn graph(rule: Rule, nodes: u8, silent: &[Nodes]) -> Graph<Action> {
+    fn graph(rule: Rule, nodes: u8, silent: &[NodeSet]) -> Graph<Action> {
         let is_over = |client: &Client| client.stage == Stage::Over && client.releasing == 0;
         let model = Self { rule, nodes, silent: silent.to_vec() };
         Graph::of(&model, |state: &Vec<Client>| state.iter().all(is_over))
     }
 
-    const fn ask_all(&self, client: &mut Client) {
+    const fn request_all(&self, client: &mut Client) {
         client.requested = (bit(self.nodes) - 1) & !client.held;
         (client.refused, client.stage) = (0, Stage::Requesting);
     }
@@ -88,7 +89,7 @@ impl Clients {
         }
         // The client waited for the lowest node alone and now has it.
         if client.refused == 0 && (client.held | self.silent[number]) != bit(self.nodes) - 1 {
-            return self.ask_all(client);
+            return self.request_all(client);
         }
         let lowest = bit(u8::try_from((client.held | client.refused).trailing_zeros()).unwrap());
         let keeps = self.rule != Rule::BackOff && client.held & lowest != 0;
@@ -108,7 +109,7 @@ impl Model for Clients {
     fn init_states(&self) -> Vec<Vec<Client>> {
         let mut client =
             Client { requested: 0, refused: 0, held: 0, releasing: 0, stage: Stage::Requesting };
-        self.ask_all(&mut client);
+        self.request_all(&mut client);
         vec![vec![client; self.silent.len()]]
     }
 
@@ -151,7 +152,7 @@ impl Model for Clients {
                         client.requested = bit(node);
                         (client.refused, client.stage) = (0, Stage::Requesting);
                     }
-                    _ => self.ask_all(client),
+                    _ => self.request_all(client),
                 }
             }
             Action::Finish(number) => {
@@ -171,23 +172,23 @@ impl Model for Clients {
 #[test]
 fn a_client_that_waits_for_the_lowest_node_alone_is_served() {
     // In the last two cases the lowest node does not reply: to both clients, then to one of them.
-    let cases: [(u8, &[Nodes]); 5] =
+    let cases: [(u8, &[NodeSet]); 5] =
         [(3, &[0, 0]), (3, &[0, 0, 0]), (5, &[0, 0]), (3, &[1, 1]), (3, &[1, 0])];
     for (nodes, silent) in cases {
         let graph = Clients::graph(Rule::WaitForLowest, nodes, silent);
         println!("{nodes} nodes, {silent:?}: {} states", graph.count());
-        assert_eq!((graph.stuck(), graph.fair_circle()), (0, None), "{nodes} {silent:?}");
+        assert_eq!((graph.count_stuck(), graph.fair_cycle()), (0, None), "{nodes} {silent:?}");
     }
 }
 
-// Slow: two graphs with about 140,000 states are searched for circles.
+// Slow: two graphs with about 140,000 states are searched for cycles.
 #[test]
 fn with_every_other_rule_three_clients_may_split_the_votes_for_ever() {
     for rule in [Rule::BackOff, Rule::LowestKeeps] {
         let graph = Clients::graph(rule, 3, &[0, 0, 0]);
-        let circle = graph.fair_circle();
-        println!("{rule:?}: a circle of {circle:?} in {} states", graph.count());
-        assert_eq!(graph.stuck(), 0, "{rule:?}");
-        assert!(circle.is_some(), "{rule:?}");
+        let cycle = graph.fair_cycle();
+        println!("{rule:?}: a cycle of {cycle:?} in {} states", graph.count());
+        assert_eq!(graph.count_stuck(), 0, "{rule:?}");
+        assert!(cycle.is_some(), "{rule:?}");
     }
 }

@@ -10,18 +10,20 @@ use std::time::Duration;
 
 use edgelatch_proto::error::LossReason;
 use edgelatch_proto::machine::{CallId, LeaseState};
-use edgelatch_proto::protocol::reply::{Reply, RespValue, ServerClock};
+use edgelatch_proto::protocol::reply::{Code, Reply, RespValue, ServerClock};
 use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
 use stateright::{Model, Property};
 
 use super::client::{Client, Outbox, Outcome, owner_prefix};
-use super::plan::{Plan, Rule, name};
-use super::reachability::{Reachability, note};
+use super::plan::{MAJORITY, Plan, Rule, name};
+use super::reachability::{Reachability, mark};
 use test_support::script_model::{Latches, ScriptModel};
 
 /// When the servers' clocks start, in milliseconds since 1970.
 const EPOCH: u64 = 1_700_000_000_000;
+/// The code of an acquisition whose owner has ended.
+const GONE: i64 = Code::Gone as i64;
 /// How far a client's clock may be ahead: less than 1 % of the shortest lease.
 const AHEAD_MAX: Duration = Duration::from_millis(300);
 
@@ -60,13 +62,15 @@ pub(crate) struct State {
     step: u8,
     nodes: Vec<Arc<ScriptModel>>,
     clients: Vec<Arc<Client>>,
+    /// How far each client's clock is ahead of the servers' clocks.
     ahead_ms: Vec<u64>,
     sent_requests: Vec<SentRequest>,
     copies_left: u8,
     losses_left: u8,
     breaks_left: u8,
-    /// The tokens of each node's grants, and the tokens that clients returned, in order.
+    /// The tokens of each node's grants, in their order.
     grants: Vec<Vec<u64>>,
+    /// The tokens that machines have returned to their clients, in that order, with the clients.
     returned_tokens: Vec<(u8, u64)>,
 }
 
@@ -74,6 +78,7 @@ pub(crate) struct State {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct SentRequest {
     from: u8,
+    /// The index of the part that it concerns.
     index: usize,
     call: CallId,
     script: Arc<ScriptCall>,
@@ -183,11 +188,11 @@ impl Model for World {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(EXCLUSION, |world: &Self, state: &State| {
-                let mut wanted = BTreeSet::new();
+                let mut trusted = BTreeSet::new();
                 (0..state.clients.len()).filter(|n| world.is_trusting(state, *n)).all(|number| {
                     let plan = &world.plans[number];
-                    let nodes = if plan.rule == Rule::All { plan.nodes } else { &[9] };
-                    nodes.iter().all(|node| wanted.insert(node))
+                    let nodes = if plan.rule == Rule::All { plan.nodes } else { &[MAJORITY] };
+                    nodes.iter().all(|node| trusted.insert(node))
                 })
             }),
             Property::always(CONTINUITY, |world: &Self, state: &State| {
@@ -212,7 +217,7 @@ impl Model for World {
                 (0..state.clients.len()).all(|number| world.reports_losses(state, number))
             }),
             Property::always(PREFIX, |world: &Self, state: &State| {
-                let waits = |number: &usize| state.clients[*number].waits();
+                let waits = |number: &usize| state.clients[*number].is_waiting();
                 (0..state.clients.len()).filter(waits).all(|number| {
                     let held: Vec<usize> = world.held(state, number).collect();
                     let before = world.plans[number].nodes.iter().take(held.len());
@@ -230,8 +235,9 @@ impl World {
 
     fn now(&self, state: &State, number: usize) -> Instant {
         let passed = self.times[usize::from(state.step)] * 1000 + state.ahead_ms[number];
-        let other = 900_000_000 * (1 + u64::try_from(number).unwrap());
-        Instant::from_millis(5_000 + passed, other + passed)
+        // Each client's wall clock has an epoch of its own.
+        let epoch = 900_000_000 * (1 + u64::try_from(number).unwrap());
+        Instant::from_millis(5_000 + passed, epoch + passed)
     }
 
     /// The number of milliseconds by which a client's clock must advance to reach `until`; `None`
@@ -260,7 +266,11 @@ impl World {
         let plan = &self.plans[number];
         // A client may leave holds on a minority of nodes, since they prevent no majority.
         let left = self.held(state, number).count() > plan.nodes.len() - plan.quorum();
-        !left || !matches!(state.clients[number].outcome(), Some(Outcome::Busy | Outcome::Nothing))
+        !left
+            || !matches!(
+                state.clients[number].outcome(),
+                Some(Outcome::Busy | Outcome::NothingHeld)
+            )
     }
 
     /// Whether a client with an unknown outcome holds nothing on any node after the reported upper
@@ -319,7 +329,7 @@ impl World {
         if let Some(multi_grant) = client.multi_grant().filter(|_| was_acquiring) {
             state.returned_tokens.push((from, multi_grant.token.as_u64()));
         }
-        self.reached.of(client);
+        self.reached.record(client);
         let sent_requests = outbox.into_iter().map(|(index, call, script)| SentRequest {
             from,
             index,
@@ -331,10 +341,10 @@ impl World {
         let returned_tokens: BTreeSet<u8> =
             state.returned_tokens.iter().map(|(number, _)| *number).collect();
         if returned_tokens.len() == self.plans.len() {
-            note(&self.reached.all_held);
+            mark(&self.reached.all_held);
         }
-        if state.clients[number].waits() && self.held(state, number).next().is_some() {
-            note(&self.reached.kept);
+        if state.clients[number].is_waiting() && self.held(state, number).next().is_some() {
+            mark(&self.reached.kept);
         }
         Some(())
     }
@@ -352,7 +362,7 @@ impl World {
         if !self.is_awaited(state, &sent) {
             return Some(());
         }
-        let reply = Reply::read(&cells, sent.script.request).expect("the model answers");
+        let reply = Reply::read(&cells, sent.script.request).expect("a reply of five elements");
         self.act(state, number, |client, plan, now| match is_delivered {
             true => client.on_reply(plan, sent.call, reply, now),
             false => client.on_connection_broken(plan, sent.call, now),
@@ -369,11 +379,11 @@ impl World {
         let [RespValue::Int(code), RespValue::Text(value), ..] = cells else {
             panic!("a reply begins with a number and a text")
         };
-        match (script.script().name, code) {
+        match (script.script().name, *code) {
             ("lock_acquire", 1) => state.grants[node].push(value.parse().unwrap()),
-            ("lock_acquire", -2) => note(&self.reached.gone),
-            ("lock_release", 1) => note(&self.reached.undone),
-            ("lock_raise", 1) => note(&self.reached.raised),
+            ("lock_acquire", GONE) => mark(&self.reached.gone),
+            ("lock_release", 1) => mark(&self.reached.undone),
+            ("lock_raise", 1) => mark(&self.reached.raised),
             _ => {}
         }
     }
@@ -388,9 +398,9 @@ impl World {
             let awaited = client.awaits(sent.index, sent.call, sent.script.request);
             let not_after = sent.script.args()[1].parse::<u64>().ok();
             let late = not_after.is_some_and(|not_after| now > not_after);
-            let idle = late && !awaited && sent.script.script().name != "lock_release";
+            let is_ineffective = late && !awaited && sent.script.script().name != "lock_release";
             // A request that no client waits for matters only as a copy.
-            !idle && (*copies_left > 0 || (!sent.executed && awaited))
+            !is_ineffective && (*copies_left > 0 || (!sent.executed && awaited))
         });
         sent_requests.sort_by_key(|sent| (sent.from, sent.index, sent.call, sent.executed));
     }

@@ -19,7 +19,7 @@ use super::stage::{MachineKind, MachineOutcome, Outbox, Outcome, Stage};
 
 /// Rule R6, which a model may switch off: after a client has released its write, its read inside
 /// takes over the token in the reply to that release.
-pub(crate) const TOKEN_HANDOVER: &str = "a read takes over what the release of its write says";
+pub(crate) const TOKEN_HANDOVER: &str = "a read gets the token of the release of its write";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
@@ -29,14 +29,15 @@ pub(crate) struct Client {
     clock: Option<ServerClock>,
     /// The owner field of its last acquisition, until the client is done.
     owner: Option<Arc<str>>,
-    /// The token that the release of its write returned for the read inside, and the token that the
-    /// release of the write around it returned for this client.
+    /// The token that the release of its write returned for the read inside.
     handed_over: Option<FencingToken>,
+    /// The token that the release of the write around this client's read returned.
     taken_over: Option<FencingToken>,
     /// The calls without a reply yet, and the timeouts of the machines: at most one of each for
     /// each machine.
     under_way: Vec<(MachineKind, CallId)>,
     deadlines: Vec<(MachineKind, Instant)>,
+    /// The number of requests that each machine has sent.
     sent: [u8; MachineKind::COUNT],
     /// Bounds the requests for its hold that may still be executed.
     outstanding: Option<OutstandingBound>,
@@ -131,14 +132,14 @@ impl Client {
         if let Some(call) = self.operation.once() {
             let machine =
                 ExecuteOnce::new(call, attempt, self.entropy(MachineKind::Once), self.clock, now);
-            self.stage = Stage::Doing(machine);
+            self.stage = Stage::Executing(machine);
             return self.drain(MachineKind::Once, now);
         }
         if self.operation == Operation::Await {
-            let entropy = self.entropy(MachineKind::Await);
+            let entropy = self.entropy(MachineKind::AwaitLatch);
             let machine = AwaitLatch::new(latch(), plan.wait_policy, budget, attempt, entropy, now);
             self.stage = Stage::AwaitLatch(machine);
-            return self.drain(MachineKind::Await, now);
+            return self.drain(MachineKind::AwaitLatch, now);
         }
         let target = self.operation.target();
         let target =
@@ -172,16 +173,16 @@ impl Client {
             self.operation.attempt_time(),
             self.clock,
         );
-        self.go(Stage::Releasing(machine));
+        self.enter(Stage::Releasing(machine));
         self.drain(MachineKind::Release, now)
     }
 
     pub(crate) fn renew(&mut self, lease: LeaseTime, now: Instant) -> Outbox {
-        let (entropy, clock) = (self.entropy(MachineKind::Renew), self.clock);
+        let (entropy, clock) = (self.entropy(MachineKind::RenewalOnDemand), self.clock);
         let (target, attempt) = (self.operation.target(), self.operation.attempt_time());
         let Stage::Holding { grant, renew, .. } = &mut self.stage else { return Outbox::new() };
         *renew = Some(RenewalOnDemand::new(&target, grant, lease, attempt, entropy, clock, now));
-        self.drain(MachineKind::Renew, now)
+        self.drain(MachineKind::RenewalOnDemand, now)
     }
 
     /// Handles a reply, and takes the server's time from it as `protocol::exchange` does.
@@ -225,15 +226,15 @@ impl Client {
 
     /// Whether the client has sent no more requests than the model allows.
     pub(crate) const fn is_within(&self, plan: &Plan) -> bool {
-        let [_, renewals, renews, releases, once, awaits] = self.sent;
-        renewals <= plan.due_renewals
-            && renews <= plan.renewals_on_demand
+        let [_, due_renewals, renewals_on_demand, releases, once, awaits] = self.sent;
+        due_renewals <= plan.due_renewals
+            && renewals_on_demand <= plan.renewals_on_demand
             && releases <= plan.releases
             && once <= plan.requests
             && awaits <= plan.requests
     }
 
-    fn go(&mut self, stage: Stage) {
+    fn enter(&mut self, stage: Stage) {
         if matches!(stage, Stage::Finished(_)) {
             (self.owner, self.outstanding) = (None, None);
         }
@@ -248,23 +249,23 @@ impl Client {
         let mut outbox = Outbox::new();
         self.outstanding = self.stage.outstanding(self.outstanding);
         let Some(polled) = self.stage.poll(kind, now, &mut outbox) else { return outbox };
-        self.note(kind, polled.as_ref().err(), &outbox);
+        self.record_output(kind, polled.as_ref().err(), &outbox);
         match polled {
             Ok(MachineOutcome::Acquired(outcome)) => self.acquired(outcome, now),
             Ok(MachineOutcome::Lost) => self.lost(),
             Ok(MachineOutcome::Renewed(outcome)) => self.renewed(outcome, now),
             Ok(MachineOutcome::Released(outcome, handed_over)) => {
                 self.handed_over = handed_over;
-                self.go(Stage::Finished(outcome));
+                self.enter(Stage::Finished(outcome));
             }
-            Ok(MachineOutcome::Finished(outcome)) => self.go(Stage::Finished(outcome)),
+            Ok(MachineOutcome::Finished(outcome)) => self.enter(Stage::Finished(outcome)),
             Err(_) => {}
         }
         outbox
     }
 
-    /// Records what the driver records of a machine: its call in flight and its next timeout.
-    fn note(&mut self, kind: MachineKind, until: Option<&Instant>, outbox: &Outbox) {
+    /// Records a machine's call in flight and its next timeout, as the driver does.
+    fn record_output(&mut self, kind: MachineKind, until: Option<&Instant>, outbox: &Outbox) {
         self.sent[kind as usize] += u8::try_from(outbox.len()).unwrap();
         if let Some((_, call, script)) = outbox.last() {
             self.under_way.retain(|(other, _)| *other != kind);
@@ -290,33 +291,33 @@ impl Client {
         match outcome {
             Ok(grant) => {
                 let (entropy, attempt) =
-                    (self.entropy(MachineKind::Renewal), self.operation.attempt_time());
+                    (self.entropy(MachineKind::DueRenewal), self.operation.attempt_time());
                 // A hold without an end is never renewed.
                 let renews = !grant.lease.time().is_endless();
                 let (target, clock) = (self.operation.target(), self.clock);
                 let renewal = Renewal::new(target, grant.clone(), renews, attempt, entropy, clock);
-                self.go(Stage::Holding { grant, renewal, renew: None });
-                self.drain(MachineKind::Renewal, now);
+                self.enter(Stage::Holding { grant, renewal, renew: None });
+                self.drain(MachineKind::DueRenewal, now);
             }
-            Err(error) => self.go(Stage::Finished(Outcome::without_grant(&error, now))),
+            Err(error) => self.enter(Stage::Finished(Outcome::without_grant(&error, now))),
         }
     }
 
     fn lost(&mut self) {
         if let Stage::Holding { grant, .. } = &self.stage {
             let grant = grant.clone();
-            self.go(Stage::Lost { grant });
+            self.enter(Stage::Lost { grant });
         }
     }
 
     fn renewed(&mut self, outcome: Result<Renewed, RequestError>, now: Instant) {
         let Stage::Holding { renewal, renew, .. } = &mut self.stage else { return };
         *renew = None;
-        self.under_way.retain(|(kind, _)| *kind != MachineKind::Renew);
+        self.under_way.retain(|(kind, _)| *kind != MachineKind::RenewalOnDemand);
         match outcome {
             Ok(renewed) => {
                 renewal.adopt(renewed.lease);
-                self.drain(MachineKind::Renewal, now);
+                self.drain(MachineKind::DueRenewal, now);
             }
             Err(RequestError::Lost(_)) => self.lost(),
             Err(_) => {}

@@ -192,7 +192,7 @@ fn is_continuous(world: &World, state: &State) -> bool {
 /// A client that was informed that it holds nothing has no record in Redis.
 fn outcome_is_true(world: &World, state: &State) -> bool {
     let outcome = |number: usize| {
-        matches!(state.clients[number].outcome(), Some(Outcome::Busy | Outcome::Nothing))
+        matches!(state.clients[number].outcome(), Some(Outcome::Busy | Outcome::NothingHeld))
     };
     none_of(world, state, outcome, recorded_owners)
 }
@@ -261,7 +261,7 @@ fn newer_than_the_write_that_ended(world: &World, state: &State) -> bool {
 /// Whether this client reads inside a write that was released, and its program knows that.
 pub(crate) fn outlives_its_write(world: &World, state: &State, number: usize) -> bool {
     let Operation::NestedRead(writer) = world.plans[number].operation else { return false };
-    state.clients[writer].outcome() == Some(&Outcome::Nothing)
+    state.clients[writer].outcome() == Some(&Outcome::NothingHeld)
 }
 
 fn is_balanced(world: &World, state: &State) -> bool {

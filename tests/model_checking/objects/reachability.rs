@@ -64,22 +64,22 @@ pub(crate) struct Reachability(AtomicU32);
 
 impl fmt::Debug for Reachability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(ALL.iter().filter(|point| self.saw(**point))).finish()
+        f.debug_list().entries(ALL.iter().filter(|point| self.has_reached(**point))).finish()
     }
 }
 
 impl Reachability {
-    pub(crate) fn saw(&self, point: CoverPoint) -> bool {
+    pub(crate) fn has_reached(&self, point: CoverPoint) -> bool {
         self.0.load(Ordering::Relaxed) & (1 << point as u32) != 0
     }
 
-    /// Notes the events of one execution of a script. `record` has recorded it already.
+    /// Marks the events of one execution of a script. `record` has recorded it already.
     pub(crate) fn executed(&self, run: &Executed<'_>, client: &Client, record: &RunRecord) {
         if run.acquires()
             && run.code > 0
             && matches!(client.outcome(), Some(Outcome::HeldAtMost { .. }))
         {
-            self.note(CoverPoint::LateGrant);
+            self.mark(CoverPoint::LateGrant);
         }
         if run.acquires() {
             self.acquired(run, record);
@@ -89,14 +89,14 @@ impl Reachability {
         }
         let never_granted = || record.grants.iter().all(|(granted, _)| **granted != *run.owner());
         match (run.name, run.code) {
-            (_, 0) if run.releases() && never_granted() => self.note(CoverPoint::Abandoned),
-            ("write_release", 1) if run.value != "0" => self.note(CoverPoint::Downgraded),
-            ("cancel", -2) => self.note(CoverPoint::Cancelled),
+            (_, 0) if run.releases() && never_granted() => self.mark(CoverPoint::Abandoned),
+            ("write_release", 1) if run.value != "0" => self.mark(CoverPoint::Downgraded),
+            ("cancel", -2) => self.mark(CoverPoint::Cancelled),
             ("cancel" | "semaphore_change" | "latch_change", 0..) if run.ms == 1 => {
-                self.note(CoverPoint::ResultRepeated);
+                self.mark(CoverPoint::ResultRepeated);
             }
-            (_, 3) => self.note(CoverPoint::Nothing),
-            (_, -4) => self.note(CoverPoint::BoundRequired),
+            (_, 3) => self.mark(CoverPoint::Nothing),
+            (_, -4) => self.mark(CoverPoint::BoundRequired),
             _ => {}
         }
     }
@@ -108,39 +108,39 @@ impl Reachability {
         match run.code {
             1 => {
                 if others() {
-                    self.note(CoverPoint::BothGranted);
+                    self.mark(CoverPoint::BothGranted);
                 }
                 if run.name == "read_acquire" && inside() {
-                    self.note(CoverPoint::NestedRead);
+                    self.mark(CoverPoint::NestedRead);
                 }
             }
-            2 => self.note(CoverPoint::Repeated),
-            -1 => self.note(CoverPoint::RefusedAsLate),
-            -2 => self.note(CoverPoint::RefusedAsGone),
-            -3 => self.note(CoverPoint::RefusedAsLost),
+            2 => self.mark(CoverPoint::Repeated),
+            -1 => self.mark(CoverPoint::RefusedAsLate),
+            -2 => self.mark(CoverPoint::RefusedAsGone),
+            -3 => self.mark(CoverPoint::RefusedAsLost),
             _ => {}
         }
     }
 
     fn polled(&self, run: &Executed<'_>) {
         if run.is_stale() {
-            return self.note(CoverPoint::Stale);
+            return self.mark(CoverPoint::Stale);
         }
         let previous = run.previous().filter(|_| run.code == 0 || run.code == 1);
         if let Some(previous) = previous {
-            self.note(CoverPoint::TookOver);
+            self.mark(CoverPoint::TookOver);
             if run.before.field(NAME, previous).is_some() {
-                self.note(CoverPoint::HandedOver);
+                self.mark(CoverPoint::HandedOver);
             }
         }
         let (owner, after) = (run.owner(), run.after.list(QUEUE));
         let leaves = |other: &str| other == owner || Some(other) == previous;
         let mut gone = run.before.list(QUEUE).into_iter().filter(|other| !after.contains(other));
         if gone.any(|other| !leaves(&other)) {
-            self.note(CoverPoint::PassedOver);
+            self.mark(CoverPoint::PassedOver);
         }
         if after.iter().any(|other| other == owner) {
-            self.note(if run.value.ends_with(",1") {
+            self.mark(if run.value.ends_with(",1") {
                 CoverPoint::Restored
             } else {
                 CoverPoint::Queued
@@ -148,28 +148,28 @@ impl Reachability {
         }
     }
 
-    /// Notes the events in the state of a client.
+    /// Marks the events in the state of a client.
     pub(crate) fn client(&self, client: &Client) {
         if client.was_renewed() {
-            self.note(CoverPoint::Renewed);
+            self.mark(CoverPoint::Renewed);
         }
         if client.has_lost() {
-            self.note(CoverPoint::Lost);
+            self.mark(CoverPoint::Lost);
         }
         match client.outcome() {
-            Some(Outcome::Busy) => self.note(CoverPoint::Busy),
-            Some(Outcome::HeldAtMost { .. }) => self.note(CoverPoint::Unknown),
-            Some(Outcome::Done(..)) => self.note(CoverPoint::Done),
-            Some(Outcome::NotExecuted) => self.note(CoverPoint::NotExecuted),
-            Some(Outcome::Open) => self.note(CoverPoint::Open),
-            Some(Outcome::Nothing | Outcome::Refused) | None => {}
+            Some(Outcome::Busy) => self.mark(CoverPoint::Busy),
+            Some(Outcome::HeldAtMost { .. }) => self.mark(CoverPoint::Unknown),
+            Some(Outcome::Done(..)) => self.mark(CoverPoint::Done),
+            Some(Outcome::NotExecuted) => self.mark(CoverPoint::NotExecuted),
+            Some(Outcome::Open) => self.mark(CoverPoint::Open),
+            Some(Outcome::NothingHeld | Outcome::Refused) | None => {}
         }
     }
 
-    fn note(&self, point: CoverPoint) {
-        // Most events were noted before: then this writes nothing that the other threads would have
+    fn mark(&self, point: CoverPoint) {
+        // Most events were marked before: then this writes nothing that the other threads would have
         // to wait for.
-        if !self.saw(point) {
+        if !self.has_reached(point) {
             self.0.fetch_or(1 << point as u32, Ordering::Relaxed);
         }
     }

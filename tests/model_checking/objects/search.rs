@@ -82,14 +82,14 @@ pub(crate) fn holds(world: World, expected: &[CoverPoint]) {
     let unmet: BTreeSet<&str> = unmet.map(|property| property.name).collect();
     assert_eq!(unmet, vacuous.iter().copied().collect(), "vacuous properties");
     for point in expected {
-        assert!(reached.saw(*point), "{point:?} was never seen, but {reached:?}");
+        assert!(reached.has_reached(*point), "{point:?} was never reached, but {reached:?}");
     }
 }
 
 /// Searches a model until it violates `property`; panics if it never does.
 pub(crate) fn finds(world: World, property: &'static str) {
-    let wanted = HasDiscoveries::AnyOf(BTreeSet::from([property]));
-    let checker = world.checker().threads(2).finish_when(wanted).spawn_bfs().join();
+    let discovery = HasDiscoveries::AnyOf(BTreeSet::from([property]));
+    let checker = world.checker().threads(2).finish_when(discovery).spawn_bfs().join();
     let found = checker.assert_any_discovery(property);
     println!(
         "{property}: refuted in {} steps after {} states",

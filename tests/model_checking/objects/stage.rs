@@ -14,15 +14,15 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
 use test_support::machines::poll_to_wait;
 
-/// Which machine of a client a call belongs to: each numbers its calls by itself.
+/// The machine of a client that a call belongs to: each machine numbers its calls by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum MachineKind {
     Acquire,
-    Renewal,
-    Renew,
+    DueRenewal,
+    RenewalOnDemand,
     Release,
     Once,
-    Await,
+    AwaitLatch,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ pub(crate) enum Stage {
         grant: Grant,
     },
     Releasing(Release),
-    Doing(ExecuteOnce),
+    Executing(ExecuteOnce),
     AwaitLatch(AwaitLatch),
     Finished(Outcome),
 }
@@ -47,14 +47,12 @@ pub(crate) enum Stage {
 /// The result of a client whose machines have ended: whether it may still have a hold in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
+    /// Nothing is held: another client held the object.
     Busy,
     /// Nothing is held, for another reason.
-    Nothing,
+    NothingHeld,
     /// Nothing is held any more after `time` on the client's clock, counted from `since`.
-    HeldAtMost {
-        since: Instant,
-        time: Duration,
-    },
+    HeldAtMost { since: Instant, time: Duration },
     /// The result gives no upper bound.
     Refused,
     /// The idempotent call was executed, with this reply.
@@ -83,17 +81,17 @@ impl MachineKind {
 }
 
 impl Stage {
-    /// Passes the input to the machine of this leg; returns whether there is one.
+    /// Passes the input to the machine of this kind; returns whether there is one.
     pub(crate) fn handle(&mut self, kind: MachineKind, input: Input, now: Instant) -> bool {
         match (self, kind) {
             (Self::Acquiring(machine), MachineKind::Acquire) => machine.handle(input, now),
-            (Self::Holding { renewal, .. }, MachineKind::Renewal) => renewal.handle(input, now),
-            (Self::Holding { renew: Some(machine), .. }, MachineKind::Renew) => {
+            (Self::Holding { renewal, .. }, MachineKind::DueRenewal) => renewal.handle(input, now),
+            (Self::Holding { renew: Some(machine), .. }, MachineKind::RenewalOnDemand) => {
                 machine.handle(input, now)
             }
             (Self::Releasing(machine), MachineKind::Release) => machine.handle(input, now),
-            (Self::Doing(machine), MachineKind::Once) => machine.handle(input, now),
-            (Self::AwaitLatch(machine), MachineKind::Await) => machine.handle(input, now),
+            (Self::Executing(machine), MachineKind::Once) => machine.handle(input, now),
+            (Self::AwaitLatch(machine), MachineKind::AwaitLatch) => machine.handle(input, now),
             _ => return false,
         }
         true
@@ -115,7 +113,7 @@ impl Stage {
         }
     }
 
-    /// Polls the machine of this leg until its next wait (`Err`) or its end (`Ok`); returns `None`
+    /// Polls the machine of this kind until its next wait (`Err`) or its end (`Ok`); returns `None`
     /// without such a machine.
     pub(crate) fn poll(
         &mut self,
@@ -127,10 +125,10 @@ impl Stage {
             (Self::Acquiring(machine), MachineKind::Acquire) => {
                 drain(machine, kind, now, outbox).map(MachineOutcome::Acquired)
             }
-            (Self::Holding { renewal, .. }, MachineKind::Renewal) => {
+            (Self::Holding { renewal, .. }, MachineKind::DueRenewal) => {
                 drain(renewal, kind, now, outbox).map(|_| MachineOutcome::Lost)
             }
-            (Self::Holding { renew: Some(machine), .. }, MachineKind::Renew) => {
+            (Self::Holding { renew: Some(machine), .. }, MachineKind::RenewalOnDemand) => {
                 drain(machine, kind, now, outbox).map(MachineOutcome::Renewed)
             }
             (Self::Releasing(machine), MachineKind::Release) => drain(machine, kind, now, outbox)
@@ -140,12 +138,13 @@ impl Stage {
                         machine.downgrade_token(),
                     )
                 }),
-            (Self::Doing(machine), MachineKind::Once) => drain(machine, kind, now, outbox)
+            (Self::Executing(machine), MachineKind::Once) => drain(machine, kind, now, outbox)
                 .map(|outcome| MachineOutcome::Finished(Outcome::of_idempotent_calls(outcome))),
-            (Self::AwaitLatch(machine), MachineKind::Await) => drain(machine, kind, now, outbox)
-                .map(|outcome| {
+            (Self::AwaitLatch(machine), MachineKind::AwaitLatch) => {
+                drain(machine, kind, now, outbox).map(|outcome| {
                     MachineOutcome::Finished(outcome.map_or(Outcome::Busy, |()| Outcome::Open))
-                }),
+                })
+            }
             _ => return None,
         })
     }
@@ -159,13 +158,13 @@ impl Outcome {
             | AcquireError::Cancelled { held_at_most: Some(held_at_most) } => {
                 Self::HeldAtMost { since: now, time: *held_at_most }
             }
-            _ => Self::Nothing,
+            _ => Self::NothingHeld,
         }
     }
 
     fn of_release(outcome: &Result<Released, ReleaseError>, now: Instant) -> Self {
         match outcome {
-            Ok(_) => Self::Nothing,
+            Ok(_) => Self::NothingHeld,
             Err(ReleaseError::Unknown { held_at_most, .. }) => {
                 Self::HeldAtMost { since: now, time: *held_at_most }
             }

@@ -92,7 +92,7 @@ fn can_be_retried_after_end(_: &World, state: &State) -> bool {
 fn can_be_retried_after_outcome(_: &World, state: &State) -> bool {
     acquisitions(state).any(|sent| {
         let outcome = state.clients[usize::from(sent.from.0)].outcome();
-        matches!(outcome, Some(Outcome::Busy | Outcome::Nothing))
+        matches!(outcome, Some(Outcome::Busy | Outcome::NothingHeld))
     })
 }
 

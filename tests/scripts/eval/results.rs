@@ -6,7 +6,7 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Bound;
 use serde_json::{Value, json};
 
-use test_support::calls::{begun, bound, lease, lock, owner, request, token};
+use test_support::calls::{begin_exchange, bound, lease, lock, owner, request, token};
 use test_support::redis::Redis;
 
 /// A lock that is held, and its hold's data.
@@ -165,7 +165,7 @@ async fn a_caller_s_text_is_always_sent_whole_behind_the_key_locking_line() {
     assert!(call.source(false).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
     for (url, begins) in [("https://a.example", ""), ("https://a.upstash.io", line)] {
         let gateway = Gateway::upstash(url, "token").unwrap();
-        let (_, request) = begun(&gateway, &call, &GatewayCapabilities::default());
+        let (_, request) = begin_exchange(&gateway, &call, &GatewayCapabilities::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words[0], "EVAL");
         assert_eq!(words[1], begins.to_owned() + &call.source(false));
