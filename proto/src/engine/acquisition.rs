@@ -101,9 +101,7 @@ impl Engine {
             Registration::InProgress => {
                 owner.waiting.push(op);
                 let deadline = wait_deadline.map(|until| (until, TimeoutReason::WaitOver));
-                if let Some(operation) = self.ops.get_mut(op.0) {
-                    operation.deadline = deadline;
-                }
+                self.set_deadline(op, deadline);
             }
             Registration::Proceed(writer) => {
                 if let Some(acquisition) = self.acquisition(op) {

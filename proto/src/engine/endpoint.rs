@@ -47,6 +47,8 @@ impl Endpoints {
 pub(super) struct Endpoint {
     pub(super) gateway: Gateway,
     pub(super) streams_max: usize,
+    /// Whether an operation may poll because as many streams are open as may be.
+    pub(super) lacks_streams: bool,
     pub(super) capabilities: GatewayCapabilities,
     pub(super) rollback: RollbackDetector,
     pub(super) health: Health,
@@ -63,6 +65,7 @@ impl Endpoint {
         Self {
             gateway,
             streams_max,
+            lacks_streams: false,
             capabilities: GatewayCapabilities::default(),
             rollback: RollbackDetector::default(),
             health: Health::default(),

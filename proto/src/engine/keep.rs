@@ -43,8 +43,8 @@ impl Engine {
         let deadline = due.map_or(ends, |due| (due, TimeoutReason::RenewalDue));
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         operation.task = Task::Keep { hold: id, schedule };
-        operation.deadline = Some(deadline);
         let scope = operation.scope;
+        self.set_deadline(op, Some(deadline));
         if due.is_some_and(|due| cx.now.has_reached(due)) {
             self.start_renewals(op, id, cx);
         } else {
@@ -137,10 +137,9 @@ impl Engine {
                 None => deadline = Some((hold.lease().expires_at(), TimeoutReason::LeaseEnds)),
             }
         }
-        if let Some(operation) = self.ops.get_mut(op.0) {
-            operation.deadline = deadline;
-            let scope = operation.scope;
-            self.wake(scope);
+        self.set_deadline(op, deadline);
+        if let Some(operation) = self.ops.get(op.0) {
+            self.wake(operation.scope);
         }
     }
 }

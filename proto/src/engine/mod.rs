@@ -18,6 +18,7 @@ mod acquisition;
 mod begin;
 mod calls;
 mod contention;
+mod deadlines;
 mod endpoint;
 mod failures;
 mod health;
@@ -60,6 +61,7 @@ use crate::protocol::gateway::{Gateway, Request, Response};
 use crate::protocol::reply::ServerClock;
 use crate::time::Instant;
 use calls::Call;
+use deadlines::Deadlines;
 use endpoint::{Endpoint, Endpoints};
 use hold::Hold;
 use operation::Operation;
@@ -166,6 +168,7 @@ pub enum NotificationMode {
 pub struct Engine {
     endpoints: Endpoints,
     ops: Table<Operation>,
+    deadlines: Deadlines,
     calls: Table<Call>,
     requests: Table<SentRequest>,
     subscriptions: Table<Subscription>,
@@ -228,10 +231,8 @@ impl Engine {
 
     /// Passes that time has gone by, for the operations of a scope.
     pub fn handle_timeout(&mut self, scope: ScopeId, cx: &mut Context<'_>) {
-        let is_due = |op: &Operation| op.scope == scope && op.is_due(cx.now);
-        for key in self.ops.keys(is_due) {
-            self.inputs.push_back((OpId(key), Input::Timeout));
-        }
+        let due = self.deadlines.due(scope, cx.now).into_iter();
+        self.inputs.extend(due.map(|op| (op, Input::Timeout)));
         for key in self.subscriptions.keys(|subscription| subscription.scope == scope) {
             self.check_stream(key, cx);
         }
@@ -240,12 +241,10 @@ impl Engine {
 
     /// When to call [`handle_timeout`](Self::handle_timeout); `None` if nothing waits for time.
     pub fn poll_timeout(&self, scope: ScopeId) -> Option<Instant> {
-        let ops = self.ops.iter().filter(|(_, op)| op.scope == scope);
-        let ops = ops.filter_map(|(_, op)| op.deadline.map(|(until, _)| until));
         let streams = self.subscriptions.iter().filter(|(_, one)| one.scope == scope);
         let streams =
             streams.filter_map(|(_, one)| one.deadline(&self.endpoints.get(one.endpoint)?.health));
-        ops.chain(streams).reduce(Instant::sooner)
+        self.deadlines.next(scope).into_iter().chain(streams).reduce(Instant::sooner)
     }
 
     /// The next I/O of this scope, if there is any.
@@ -271,7 +270,7 @@ impl Engine {
 
     /// Whether a scope has neither an operation nor I/O.
     pub fn is_idle(&self, scope: ScopeId) -> bool {
-        let has_ops = self.ops.iter().any(|(_, op)| op.scope == scope && !op.is_over());
+        let has_ops = self.deadlines.has(scope);
         let has_requests = self.requests.iter().any(|(_, request)| request.scope == scope);
         let has_streams = self.subscriptions.iter().any(|(_, one)| one.scope == scope);
         !(has_ops || has_requests || has_streams || self.has_transmit(scope))

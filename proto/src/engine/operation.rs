@@ -57,7 +57,10 @@ pub(super) struct Operation {
     pub(super) has_sent: bool,
     /// When the last call was sent.
     sent_at: Instant,
+    /// Changed by [`Engine::set_deadline`] only.
     pub(super) deadline: Option<(Instant, TimeoutReason)>,
+    /// Its place among the deadlines of its scope, until it has an outcome.
+    pub(super) place: Option<u32>,
     /// Whether the caller no longer waits for the outcome.
     pub(super) is_detached: bool,
     outcome: Option<Outcome>,
@@ -89,6 +92,7 @@ impl Operation {
             has_sent: false,
             sent_at: now,
             deadline: None,
+            place: None,
             is_detached: false,
             outcome: None,
         }
@@ -97,10 +101,6 @@ impl Operation {
     /// Whether it has an outcome.
     pub(super) const fn is_over(&self) -> bool {
         self.outcome.is_some()
-    }
-
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        !self.is_over() && self.deadline.is_some_and(|(until, _)| now.has_reached(until))
     }
 }
 
@@ -152,7 +152,12 @@ impl Engine {
 
     pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
         self.wake(scope);
-        OpId(self.ops.insert(Operation::new(scope, task, cx.now)))
+        let op = OpId(self.ops.insert(Operation::new(scope, task, cx.now)));
+        let place = self.deadlines.insert(scope, op);
+        if let Some(operation) = self.ops.get_mut(op.0) {
+            operation.place = Some(place);
+        }
+        op
     }
 
     /// Runs a machine for an operation.
@@ -206,8 +211,9 @@ impl Engine {
                 Output::Timeout { until, why } => {
                     self.wait(op, why, cx);
                     let Some(operation) = self.ops.get_mut(op.0) else { return };
-                    (operation.deadline, operation.runner) = (Some((until, why)), Some(runner));
+                    operation.runner = Some(runner);
                     let scope = operation.scope;
+                    self.set_deadline(op, Some((until, why)));
                     return self.wake(scope);
                 }
                 Output::Done(outcome) => {
@@ -277,6 +283,10 @@ impl Engine {
     /// subscription has ended. Otherwise a fair lock's waiter could reach the head of the queue
     /// while it polls, and every waiter behind it would wait for its next poll.
     pub(super) fn subscribe_next(&mut self, endpoint: EndpointId, cx: &mut Context<'_>) {
+        let lacking = self.endpoint_mut(endpoint).map(|it| core::mem::take(&mut it.lacks_streams));
+        if lacking != Some(true) {
+            return;
+        }
         let polls = |operation: &Operation| {
             let wants = operation.wanted_topic.as_ref().is_some_and(|(to, _)| *to == endpoint);
             let pauses = operation.deadline.is_some_and(|(_, why)| {
@@ -286,18 +296,24 @@ impl Engine {
         };
         let mut polling = self.ops.iter().filter(|(_, operation)| polls(operation));
         let Some(mut oldest) = polling.next() else { return };
+        let mut others_poll = false;
         for other in polling {
+            others_poll = true;
             if oldest.1.sent_at.is_later(other.1.sent_at) {
                 oldest = other;
             }
         }
-        self.subscribe_operation(OpId(oldest.0), cx);
+        let oldest = OpId(oldest.0);
+        if let Some(endpoint) = self.endpoint_mut(endpoint) {
+            endpoint.lacks_streams = others_poll;
+        }
+        self.subscribe_operation(oldest, cx);
     }
 
     /// Ends the calls and the subscription of an operation.
     fn stop(&mut self, op: OpId, is_served: bool) {
+        self.set_deadline(op, None);
         let Some(operation) = self.ops.get_mut(op.0) else { return };
-        operation.deadline = None;
         let (calls, listener) = (core::mem::take(&mut operation.calls), operation.listener);
         calls.into_iter().for_each(|(.., key)| self.drop_call(key));
         // A waiter that was woken and did not acquire passes the message on when it leaves.
@@ -335,7 +351,8 @@ impl Engine {
         if let Some(operation) = self.ops.get_mut(op.0) {
             operation.outcome = Some(outcome);
             operation.deadline = None;
-            let scope = operation.scope;
+            let (scope, place) = (operation.scope, operation.place.take());
+            self.deadlines.remove(scope, place);
             self.events.push_back(Event::Finished(op));
             // Its driver may have nothing left to do.
             self.wake(scope);
@@ -345,6 +362,7 @@ impl Engine {
     /// Drops an outcome that no caller waits for. A hold is released, since no caller has its id.
     fn discard(&mut self, op: OpId, outcome: &Outcome, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.remove(op.0) else { return };
+        self.deadlines.remove(operation.scope, operation.place);
         self.wake(operation.scope);
         if let Outcome::Acquired(Ok(hold)) = outcome {
             self.release_unclaimed(operation.scope, *hold, cx);
@@ -354,6 +372,7 @@ impl Engine {
     fn remove(&mut self, op: OpId) {
         self.stop(op, false);
         let Some(operation) = self.ops.remove(op.0) else { return };
+        self.deadlines.remove(operation.scope, operation.place);
         self.wake(operation.scope);
         match operation.task {
             Task::Acquire(acquisition) => self.unregister(&acquisition, None),

@@ -4,6 +4,7 @@
 //! hint. A waiter that was woken by a message and leaves before its retry has a reply passes the
 //! message on, so that no message is lost with a waiter.
 
+use alloc::vec::Vec;
 use core::mem;
 use core::time::Duration;
 
@@ -143,6 +144,7 @@ impl Engine {
         let count = of_endpoint().count();
         let endpoint = self.endpoints.get_mut(to)?;
         if count >= endpoint.streams_max {
+            endpoint.lacks_streams = true;
             return None;
         }
         endpoint.contention.subscribed(topic.channel(), now);
@@ -158,12 +160,14 @@ impl Engine {
 
     /// Removes the waiters of scopes that have ended without a sign.
     fn remove_abandoned(&mut self, now: Instant) {
-        let abandoned = self.ops.keys(|op| {
-            let is_late = |(until, _)| now.max_elapsed(until) > ABANDONED_AFTER;
-            op.scope != ScopeId::SHARED && op.listener.is_some() && op.deadline.is_some_and(is_late)
-        });
-        for op in abandoned {
-            self.unsubscribe(OpId(op));
+        let others = self.subscriptions.iter().filter(|(_, one)| one.scope != ScopeId::SHARED);
+        let is_late = |op: &OpId| {
+            let deadline = self.ops.get(op.0).and_then(|op| op.deadline);
+            deadline.is_some_and(|(until, _)| now.max_elapsed(until) > ABANDONED_AFTER)
+        };
+        let ops = others.flat_map(|(_, one)| one.waiters.ops());
+        for op in ops.filter(is_late).collect::<Vec<_>>() {
+            self.unsubscribe(op);
         }
     }
 

@@ -195,6 +195,11 @@ impl Waiters {
         }
     }
 
+    /// The operations of the waiters.
+    pub(super) fn ops(&self) -> impl Iterator<Item = OpId> {
+        self.list.iter().map(|waiter| waiter.op)
+    }
+
     /// The first waiter that has an event.
     pub(super) fn next_with_event(&self) -> Option<WaiterId> {
         self.list.iter().find(|waiter| waiter.event.is_some()).map(|waiter| waiter.id)

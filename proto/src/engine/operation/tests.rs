@@ -9,7 +9,7 @@ use core::time::Duration;
 use super::*;
 use crate::engine::{
     AcquirePolicy, HoldTime, LockSpec, MemberSpec, NotificationMode, Side, StreamId, StreamInput,
-    Transmit, TransmitId,
+    Transmit, TransmitId, deadlines,
 };
 use crate::machine::{Entropy, LockState, Pacing};
 use crate::name::{LockName, RequestId};
@@ -111,7 +111,10 @@ impl Client {
             self.draws += 1;
             Some(Entropy::new([self.draws; 32]))
         };
-        change(&mut self.engine, &mut Context { now: self.now, entropy: &mut entropy })
+        let result =
+            change(&mut self.engine, &mut Context { now: self.now, entropy: &mut entropy });
+        deadlines::tests::check(&self.engine, self.now);
+        result
     }
 
     /// Begins to acquire a lock, and waits for it at most a minute.
