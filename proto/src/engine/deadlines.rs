@@ -13,45 +13,38 @@ const NEVER: Instant = Instant::from_millis(u64::MAX, u64::MAX);
 
 /// The operations of each scope. A scope without operations has no entry.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Deadlines {
-    /// Sorted by scope.
-    scopes: Vec<(ScopeId, Tree)>,
-}
+pub(super) struct Deadlines(Vec<Tree>);
 
 /// The operations of one scope, by their places.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Tree {
+    scope: ScopeId,
     /// A complete binary tree: the node `n` has the children `2n` and `2n + 1`, and is the sooner
     /// of them. The root is node 1. The leaves are the second half, one for each place.
     nodes: Vec<Instant>,
-    ops: Vec<Option<OpId>>,
-    /// The places of operations that have ended.
+    ops: Vec<OpId>,
+    /// The places of operations that have ended; their leaves are `NEVER`.
     free: Vec<u32>,
 }
 
 impl Tree {
     /// Adds an operation without a deadline, and returns its place.
     fn insert(&mut self, op: OpId) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.ops.push(None);
-            if self.ops.len() > self.nodes.len() / 2 {
-                self.grow();
-            }
-            u32::try_from(self.ops.len() - 1).unwrap_or(u32::MAX)
-        });
-        if let Some(slot) = self.ops.get_mut(place as usize) {
-            *slot = Some(op);
+        let free = self.free.pop();
+        if let Some((place, slot)) = free.zip(free.and_then(|at| self.ops.get_mut(at as usize))) {
+            *slot = op;
+            return place;
         }
-        place
-    }
-
-    /// Doubles the number of leaves.
-    fn grow(&mut self) {
+        self.ops.push(op);
         let leaves = self.nodes.len() / 2;
-        let before = core::mem::replace(&mut self.nodes, vec![NEVER; 2 * (2 * leaves).max(1)]);
-        for (place, deadline) in before.into_iter().skip(leaves).enumerate() {
-            self.set(place, deadline);
+        if self.ops.len() > leaves {
+            let nodes = vec![NEVER; 4 * leaves];
+            let before = core::mem::replace(&mut self.nodes, nodes);
+            for (place, deadline) in before.into_iter().skip(leaves).enumerate() {
+                self.set(place, deadline);
+            }
         }
+        u32::try_from(self.ops.len() - 1).unwrap_or(u32::MAX)
     }
 
     fn set(&mut self, place: usize, deadline: Instant) {
@@ -66,81 +59,66 @@ impl Tree {
         }
     }
 
-    fn remove(&mut self, place: u32) {
-        self.set(place as usize, NEVER);
-        if let Some(slot) = self.ops.get_mut(place as usize) {
-            *slot = None;
-            self.free.push(place);
-        }
-    }
-
     fn next(&self) -> Option<Instant> {
         self.nodes.get(1).copied().filter(|next| *next != NEVER)
-    }
-
-    /// The operations whose deadlines are reached, in the order of their places.
-    fn due(&self, now: Instant) -> Vec<OpId> {
-        let (leaves, mut due, mut open) = (self.nodes.len() / 2, Vec::new(), vec![1]);
-        while let Some(at) = open.pop() {
-            let is_due = self.nodes.get(at).is_some_and(|node| now.has_reached(*node));
-            match at.checked_sub(leaves) {
-                _ if !is_due => {}
-                Some(place) => due.extend(self.ops.get(place).copied().flatten()),
-                None => open.extend([2 * at + 1, 2 * at]),
-            }
-        }
-        due
     }
 }
 
 impl Deadlines {
-    fn find(&self, scope: ScopeId) -> Result<usize, usize> {
-        self.scopes.binary_search_by_key(&scope, |(scope, _)| *scope)
+    fn get(&self, scope: ScopeId) -> Option<&Tree> {
+        self.0.iter().find(|tree| tree.scope == scope)
     }
 
-    fn tree(&self, scope: ScopeId) -> Option<&Tree> {
-        self.find(scope).ok().and_then(|at| self.scopes.get(at)).map(|(_, tree)| tree)
+    fn find(&self, scope: ScopeId) -> Option<usize> {
+        self.0.iter().position(|tree| tree.scope == scope)
     }
 
     /// Adds an operation without a deadline, and returns its place in the scope.
     pub(super) fn insert(&mut self, scope: ScopeId, op: OpId) -> u32 {
-        let at = self.find(scope).unwrap_or_else(|at| {
-            self.scopes.insert(at, (scope, Tree::default()));
-            at
+        let at = self.find(scope).unwrap_or_else(|| {
+            let nodes = vec![NEVER; 2];
+            self.0.push(Tree { scope, nodes, ops: Vec::new(), free: Vec::new() });
+            self.0.len() - 1
         });
-        self.scopes.get_mut(at).map_or(0, |(_, tree)| tree.insert(op))
+        self.0.get_mut(at).map_or(0, |tree| tree.insert(op))
     }
 
     /// Sets the deadline of the operation in this place.
     fn set(&mut self, scope: ScopeId, place: u32, deadline: Option<Instant>) {
-        if let Some((_, tree)) = self.find(scope).ok().and_then(|at| self.scopes.get_mut(at)) {
+        if let Some(tree) = self.find(scope).and_then(|at| self.0.get_mut(at)) {
             tree.set(place as usize, deadline.unwrap_or(NEVER));
         }
     }
 
     /// Removes the operation in this place, if it has one.
     pub(super) fn remove(&mut self, scope: ScopeId, place: Option<u32>) {
-        let (Some(place), Ok(at)) = (place, self.find(scope)) else { return };
-        let Some((_, tree)) = self.scopes.get_mut(at) else { return };
-        tree.remove(place);
+        let (Some(place), Some(at)) = (place, self.find(scope)) else { return };
+        let Some(tree) = self.0.get_mut(at) else { return };
+        tree.set(place as usize, NEVER);
+        tree.free.push(place);
         if tree.free.len() == tree.ops.len() {
-            self.scopes.remove(at);
+            self.0.swap_remove(at);
         }
     }
 
     /// Whether an operation of the scope has not ended.
     pub(super) fn has(&self, scope: ScopeId) -> bool {
-        self.find(scope).is_ok()
+        self.get(scope).is_some()
     }
 
     /// The first deadline of a scope, by each clock.
     pub(super) fn next(&self, scope: ScopeId) -> Option<Instant> {
-        self.tree(scope)?.next()
+        self.get(scope)?.next()
     }
 
-    /// The operations of a scope whose deadlines are reached.
-    pub(super) fn due(&self, scope: ScopeId, now: Instant) -> Vec<OpId> {
-        self.tree(scope).map_or_else(Vec::new, |tree| tree.due(now))
+    /// The operations of a scope whose deadlines are reached, in the order of their places.
+    pub(super) fn due(&self, scope: ScopeId, now: Instant) -> impl Iterator<Item = OpId> {
+        let tree =
+            self.get(scope).filter(|tree| tree.next().is_some_and(|next| now.has_reached(next)));
+        tree.into_iter().flat_map(move |tree| {
+            let leaves = tree.nodes.iter().skip(tree.nodes.len() / 2).zip(&tree.ops);
+            leaves.filter(move |(leaf, _)| now.has_reached(**leaf)).map(|(_, op)| *op)
+        })
     }
 }
 

@@ -231,7 +231,7 @@ impl Engine {
 
     /// Passes that time has gone by, for the operations of a scope.
     pub fn handle_timeout(&mut self, scope: ScopeId, cx: &mut Context<'_>) {
-        let due = self.deadlines.due(scope, cx.now).into_iter();
+        let due = self.deadlines.due(scope, cx.now);
         self.inputs.extend(due.map(|op| (op, Input::Timeout)));
         for key in self.subscriptions.keys(|subscription| subscription.scope == scope) {
             self.check_stream(key, cx);

@@ -160,13 +160,17 @@ impl Engine {
 
     /// Removes the waiters of scopes that have ended without a sign.
     fn remove_abandoned(&mut self, now: Instant) {
-        let others = self.subscriptions.iter().filter(|(_, one)| one.scope != ScopeId::SHARED);
-        let is_late = |op: &OpId| {
+        let late = |op: &OpId| {
             let deadline = self.ops.get(op.0).and_then(|op| op.deadline);
             deadline.is_some_and(|(until, _)| now.max_elapsed(until) > ABANDONED_AFTER)
         };
-        let ops = others.flat_map(|(_, one)| one.waiters.ops());
-        for op in ops.filter(is_late).collect::<Vec<_>>() {
+        let mut abandoned = Vec::new();
+        for (_, one) in self.subscriptions.iter() {
+            if one.scope != ScopeId::SHARED {
+                abandoned.extend(one.waiters.ops().filter(late));
+            }
+        }
+        for op in abandoned {
             self.unsubscribe(op);
         }
     }

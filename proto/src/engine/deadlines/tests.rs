@@ -21,7 +21,7 @@ pub(in crate::engine) fn check(engine: &Engine, now: Instant) {
             op.1.deadline.is_some_and(|(until, _)| now.has_reached(until))
         };
         let mut expected: Vec<_> = of_scope().filter(is_due).map(|(key, _)| OpId(key)).collect();
-        let mut due = engine.deadlines.due(scope, now);
+        let mut due: Vec<_> = engine.deadlines.due(scope, now).collect();
         expected.sort();
         due.sort();
         assert_eq!(due, expected, "the operations of {scope:?} that are due");
@@ -65,7 +65,7 @@ fn the_next_deadline_is_the_soonest_of_all_operations() {
             engine.finish(op, outcome());
         }
         check(&engine, instant(&mut random));
-        assert!(engine.deadlines.scopes.is_empty(), "an ended scope leaves nothing");
+        assert!(engine.deadlines.0.is_empty(), "an ended scope leaves nothing");
     }
 }
 
