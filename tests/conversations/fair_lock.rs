@@ -66,8 +66,9 @@ fn a_wait_that_outlasts_its_owner_keeps_its_place() {
     assert_eq!(previous_latch(&it), None);
 }
 
-#[test]
-fn a_release_names_both_owners_while_the_takeover_is_unconfirmed() {
+/// Returns a wait whose second owner has sent a request to take over the place of the first one,
+/// and the latch of the first owner.
+fn unconfirmed_takeover() -> (Conversation<Acquire>, String) {
     let mut it = queued_wait();
     let first = latch(&it);
     while it.elapsed_ms() < ROUND_MS {
@@ -76,12 +77,26 @@ fn a_release_names_both_owners_while_the_takeover_is_unconfirmed() {
             it = it.reply(second_in_queue());
         }
     }
+    assert_eq!(previous_latch(&it).as_ref(), Some(&first));
+    (it, first)
+}
+
+#[test]
+fn a_release_names_both_owners_while_the_takeover_is_unconfirmed() {
+    let (it, first) = unconfirmed_takeover();
     let it = it.fail(FailureKind::Broken).advance_to_timeout().expect_call(ACQUIRE);
     assert_eq!(previous_latch(&it).as_ref(), Some(&first));
     let it = it.cancel().expect_call(RELEASE);
     assert!(it.newest_call().script.keys().contains(&first));
     let outcome = it.reply(Code::No).expect_done();
     assert_eq!(outcome, Err(AcquireError::Cancelled { held_at_most: None }));
+}
+
+#[test]
+fn a_code_of_another_script_does_not_confirm_a_takeover() {
+    let (it, first) = unconfirmed_takeover();
+    let it = it.reply(Code::TooYoung).expect_call(RELEASE);
+    assert!(it.newest_call().script.keys().contains(&first));
 }
 
 #[test]

@@ -39,6 +39,21 @@ fn an_unanswered_renewal_leaves_time_for_another() {
     }
 }
 
+/// S9. A pause of the back-off grows up to two seconds, but a short lease may end before.
+#[test]
+fn a_failed_renewal_is_retried_within_half_of_the_rest_of_the_lease() {
+    for lease_ms in [100, 1_000, 3_000, 10_000] {
+        let mut it = Conversation::new(auto_renewal_machine(lease(lease_ms), true));
+        let mut left = lease(lease_ms).get();
+        // The shortest pause is 10 ms.
+        while left > ms(20) {
+            it = it.advance_to_timeout().expect_call(RENEW).fail(FailureKind::Broken);
+            left = it.machine().lease().remaining(it.now());
+            assert!(ms(it.timeout_ms()) <= (left / 2).max(ms(10)), "{lease_ms}: {left:?}");
+        }
+    }
+}
+
 /// Returns the renewals of a hold that was requested `sent_ms` after the start, and the time of the
 /// request.
 fn renewal_after(sent_ms: u64, lease: LeaseTime) -> (Conversation<Renewal>, Instant) {

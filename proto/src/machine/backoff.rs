@@ -18,7 +18,7 @@ const STEP_MAX: Duration = Duration::from_secs(2);
 /// end.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// The shortest pause: jitter may be zero, and an immediate retry would be refused again.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
+pub(super) const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

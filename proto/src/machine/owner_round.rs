@@ -2,7 +2,7 @@
 
 use super::OutstandingBound;
 use crate::name::OwnerId;
-use crate::protocol::reply::ServerClock;
+use crate::protocol::reply::{Code, ServerClock};
 use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::{HORIZON, LeaseTime, ROUND_MAX};
@@ -43,6 +43,22 @@ impl OwnerRound {
     pub(super) fn continue_as(&mut self, next: Self, lease: LeaseTime) {
         let previous = Some((self.owner, self.outstanding(lease)));
         *self = Self { previous, open: true, ..next };
+    }
+
+    /// Handles the code of the reply to a try, which may confirm that this owner has taken over the
+    /// place of the previous one, with this try or an earlier one: `AlreadyYours` and `Lost` follow
+    /// a grant, `Gone` follows a refused last try. The script rejects a late try before the
+    /// takeover, and codes of other scripts say nothing about it.
+    pub(super) const fn on_code(&mut self, code: Code) {
+        if let Code::Done
+        | Code::AlreadyYours
+        | Code::No
+        | Code::Gone
+        | Code::Lost
+        | Code::TokenRange = code
+        {
+            self.previous = None;
+        }
     }
 
     /// The owner whose place this one takes over, while a reply has not confirmed it.

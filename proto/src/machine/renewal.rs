@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::backoff::{Backoff, Pacing};
+use super::backoff::{Backoff, PAUSE_MIN, Pacing};
 use super::call::{CallOutcome, RetriedCall};
 use super::ids::Ids;
 use super::{
@@ -230,10 +230,9 @@ impl Renewal {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Replied(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
-        // A gateway's `Retry-After` is limited to half of the rest of the lease, so that it leaves
-        // time for a retry.
-        let retry_after = retry_after.min(self.lease.remaining(now) / 2);
-        let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(retry_after);
+        // At most half of the rest of the lease, so that there is time for a retry.
+        let longest = (self.lease.remaining(now) / 2).max(PAUSE_MIN);
+        let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(retry_after).min(longest);
         self.state = State::Waiting { until: now + pause };
     }
 }

@@ -198,12 +198,7 @@ impl Acquire {
 
     fn on_reply(&mut self, reply: &Reply, sent_at: Instant, last: bool, now: Instant) {
         self.clock = Some(ServerClock::new(reply.server_ms, now));
-        // The script of a fair lock rejects a late try before the takeover. Any other reply shows
-        // that this owner has taken over the place, with this try or an earlier one: `AlreadyYours`
-        // and `Lost` follow a grant, `Gone` follows a refused last try.
-        if reply.code != Code::Late {
-            self.current.previous = None;
-        }
+        self.current.on_code(reply.code);
         match reply.code {
             Code::Done | Code::AlreadyYours => self.on_granted(reply, sent_at, now),
             Code::No if self.target.is_absent(reply) => {

@@ -65,11 +65,7 @@ impl Part {
         shared: &mut SharedState,
         now: Instant,
     ) {
-        // Every other code shows that Redis has executed a try of this owner, and with it the
-        // takeover from the previous owner. A late try changes nothing.
-        if reply.code != Code::Late {
-            self.current.previous = None;
-        }
+        self.current.on_code(reply.code);
         match reply.code {
             Code::Done | Code::AlreadyYours => self.granted(reply, sent_at, shared, now),
             Code::No | Code::TooYoung | Code::Gone => self.busy(reply, options),
