@@ -94,8 +94,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// Sends one request. If the client does not know the clock of this Redis yet, which bounds the
     /// write, it sends a query before that.
     ///
-    /// `name` selects the lock that protects the key, among those of a multi-lock or redLock; `None`
-    /// selects the first.
+    /// `name` selects the lock that protects the key, among those of a multi-lock or redLock;
+    /// `None` selects the first.
     ///
     /// # Errors
     /// [`GuardError`]; [`InvalidOption`] with the option `lease` for a lease of any lock but the

@@ -70,8 +70,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted_token)
     }
 
-    /// Returns the fencing token of the lock `name` among those of a multi-lock or redLock: fence the
-    /// data that a lock protects with the token of that lock. Returns `None` if no lock of this
+    /// Returns the fencing token of the lock `name` among those of a multi-lock or redLock: fence
+    /// the data that a lock protects with the token of that lock. Returns `None` if no lock of this
     /// name is among them.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.read(|engine, id| engine.token_of(id, name))

@@ -25,8 +25,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// Performs an operation that begins when the returned future is first polled, and that
     /// `cancel` cancels when it completes. The cancelled operation is still awaited.
     ///
-    /// `begin` gets whether `cancel` was complete before, and must pass this on to the engine, which
-    /// gets no other notice of it.
+    /// `begin` gets whether `cancel` was complete before, and must pass this on to the engine,
+    /// which gets no other notice of it.
     pub(super) async fn perform_cancellable(
         self: &Arc<Self>,
         cancel: impl Future<Output = ()>,

@@ -102,8 +102,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Returns a client whose gateways are those of these clients, which have one each, in their
-    /// order; `None` without clients. Returns an earlier one that is still in use, which has learned
-    /// of the gateways already.
+    /// order; `None` without clients. Returns an earlier one that is still in use, which has
+    /// learned of the gateways already.
     pub(super) fn join(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {

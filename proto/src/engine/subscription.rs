@@ -372,8 +372,8 @@ impl Engine {
         });
     }
 
-    /// Returns the waiters of an operation's subscription for a change, and the operation's id among
-    /// them. The events that the change causes are passed on.
+    /// Returns the waiters of an operation's subscription for a change, and the operation's id
+    /// among them. The events that the change causes are passed on.
     pub(super) fn waiters_of(
         &mut self,
         listener: Option<Listener>,

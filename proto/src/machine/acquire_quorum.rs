@@ -49,8 +49,8 @@ pub struct AcquireQuorum {
     parts: Parts,
     keep_time: Duration,
     kept_until: Option<Instant>,
-    /// Whether short leases were already extended since the last pause. They are extended only once:
-    /// if that is not enough, round trips take too long for this lease.
+    /// Whether short leases were already extended since the last pause. They are extended only
+    /// once: if that is not enough, round trips take too long for this lease.
     extended: bool,
     /// `Requesting((nodes, last))`: the tried nodes, and whether this is the last pass. `Pausing`
     /// has the nodes to try after the pause.
@@ -102,8 +102,9 @@ impl AcquireQuorum {
         self.stage = Stage::Requesting((NodeSet::All, last));
     }
 
-    /// Sends a try to each of these nodes, with one proposed token. A refusal ends the owner of each
-    /// node; if no node is held, the lowest of them keeps its owner, for the wait for that node.
+    /// Sends a try to each of these nodes, with one proposed token. A refusal ends the owner of
+    /// each node; if no node is held, the lowest of them keeps its owner, for the wait for that
+    /// node.
     fn send_tries(&mut self, indices: &[usize], last: bool, now: Instant) {
         // By the clock that is most ahead, so that no node has a larger token already.
         let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());

@@ -82,8 +82,9 @@ impl ExecuteOnce {
         self.state = State::Executing(RetriedCall::new(script, ATTEMPTS, self.attempt.get()));
     }
 
-    /// Handles the outcome of the operation's request. `unsure`: an attempt without a reply may have
-    /// been executed; `outstanding`: that, or a copy of a refused attempt may be executed later.
+    /// Handles the outcome of the operation's request. `unsure`: an attempt without a reply may
+    /// have been executed; `outstanding`: that, or a copy of a refused attempt may be executed
+    /// later.
     fn on_outcome(&mut self, outcome: CallOutcome, unsure: bool, outstanding: bool, now: Instant) {
         let reply = match outcome {
             CallOutcome::Replied(reply, _) => reply,
@@ -114,8 +115,8 @@ impl ExecuteOnce {
         }
     }
 
-    /// Cancels the operation, which may have been executed. `never_executed` is the error once Redis
-    /// has confirmed that it was not, and never will be.
+    /// Cancels the operation, which may have been executed. `never_executed` is the error once
+    /// Redis has confirmed that it was not, and never will be.
     fn cancel(&mut self, cause: FailureKind, never_executed: RequestError) {
         // A request without a bound is never executed, so there is nothing to find out.
         if self.bound.not_after.is_none() {

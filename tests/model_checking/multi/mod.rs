@@ -7,6 +7,7 @@ mod order;
 mod plan;
 mod reachability;
 mod simulation;
+mod state;
 mod tokens;
 mod votes;
 mod world;

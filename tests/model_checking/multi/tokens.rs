@@ -143,8 +143,8 @@ impl Votes {
         }
     }
 
-    /// Returns the canonical form of a state. Nodes are interchangeable, so their order does not matter;
-    /// nor do replies that no client waits for, and raises without effect.
+    /// Returns the canonical form of a state. Nodes are interchangeable, so their order does not
+    /// matter; nor do replies that no client waits for, and raises without effect.
     fn canonical(mut state: State) -> State {
         for node in &mut state.nodes {
             for (number, stage) in state.stages.iter().enumerate() {

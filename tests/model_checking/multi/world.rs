@@ -1,5 +1,5 @@
-//! The model's state and actions: clients, a network that loses, duplicates and reorders messages,
-//! and a Redis for each node.
+//! The model: clients, a network that loses, duplicates and reorders messages, and a Redis for each
+//! node.
 //!
 //! Time advances in steps, as in `objects::world`. A request that a run never executes is a lost
 //! one. A reply arrives when its request is executed, or never.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch_proto::error::LossReason;
-use edgelatch_proto::machine::{CallId, LeaseState};
+use edgelatch_proto::machine::LeaseState;
 use edgelatch_proto::protocol::reply::{Code, Reply, RespValue, ServerClock};
 use edgelatch_proto::protocol::script::ScriptCall;
 use edgelatch_proto::time::Instant;
@@ -18,6 +18,7 @@ use stateright::{Model, Property};
 use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{MAJORITY, Plan, Rule, name};
 use super::reachability::{Reachability, mark};
+use super::state::{Action, SentRequest, State};
 use test_support::script_model::{Latches, ScriptModel};
 
 /// When the servers' clocks start, in milliseconds since 1970.
@@ -55,48 +56,6 @@ pub(crate) struct World {
     pub(crate) latches: Latches,
     /// The events that the search has reached: not a part of a state.
     pub(crate) reached: Arc<Reachability>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct State {
-    step: u8,
-    nodes: Vec<Arc<ScriptModel>>,
-    clients: Vec<Arc<Client>>,
-    /// How far each client's clock is ahead of the servers' clocks.
-    ahead_ms: Vec<u64>,
-    sent_requests: Vec<SentRequest>,
-    copies_left: u8,
-    losses_left: u8,
-    breaks_left: u8,
-    /// The tokens of each node's grants, in their order.
-    grants: Vec<Vec<u64>>,
-    /// The tokens that machines have returned to their clients, in that order, with the clients.
-    returned_tokens: Vec<(u8, u64)>,
-}
-
-/// A request on its way to Redis, or a copy of one that was executed already.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct SentRequest {
-    from: u8,
-    /// The index of the part that it concerns.
-    index: usize,
-    call: CallId,
-    script: Arc<ScriptCall>,
-    executed: bool,
-}
-
-/// The possible next events; a number is an index into a list of the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    Begin(usize),
-    /// A request is executed, and its reply arrives; or its reply is lost.
-    Execute(usize),
-    ExecuteAndLoseReply(usize),
-    Break(usize, CallId),
-    Timeout(usize),
-    Cancel(usize),
-    Release(usize),
-    TimePasses,
 }
 
 impl Model for World {

@@ -167,8 +167,8 @@ impl Reachability {
     }
 
     fn mark(&self, point: CoverPoint) {
-        // Most events were marked before: then this writes nothing that the other threads would have
-        // to wait for.
+        // Most events were marked before: then this writes nothing that the other threads would
+        // have to wait for.
         if !self.has_reached(point) {
             self.0.fetch_or(1 << point as u32, Ordering::Relaxed);
         }
