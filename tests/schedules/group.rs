@@ -349,11 +349,10 @@ fn value_field(value: &str) -> String {
 fn no_client_loses_a_valid_hold_if_the_skew_of_java_s_clocks_is_tolerated() {
     let mut sum = Coverage::default();
     for (tolerated_skew, max_skew) in [(1_000, 990), (1_000, 0), (0, 0)] {
-        sum.merge(&assert_all_hold::<Group>(SCHEDULES, |_| {
-            with_settings(|settings| {
-                (settings.tolerated_skew, settings.max_skew) = (tolerated_skew, max_skew)
-            })
-        }));
+        let skews = |settings: &mut Settings| {
+            (settings.tolerated_skew, settings.max_skew) = (tolerated_skew, max_skew);
+        };
+        sum.merge(&assert_all_hold::<Group>(SCHEDULES, |_| with_settings(skews)));
     }
     let events = ["grants", "grants of Java's", "refusals", "losses", "late copies"];
     sum.assert_above(SCHEDULES / 4, &events);
@@ -372,10 +371,8 @@ fn assert_broken(plan: &Plan<Settings>, expected: &str) {
 fn more_skew_of_java_s_clocks_than_is_tolerated_ends_a_valid_hold() {
     assert_broken(&PLAN.without("a clock of Java's may be behind"), "from a holder of Java's");
     assert_broken(&PLAN.without("a clock of Java's may be ahead"), "Java took");
-    assert_broken(
-        &with_settings(|settings| settings.tolerated_skew = 0),
-        "from a holder of Java's",
-    );
+    let untolerated = with_settings(|settings| settings.tolerated_skew = 0);
+    assert_broken(&untolerated, "from a holder of Java's");
     assert_broken(&with_settings(|settings| settings.max_skew = 2_500), "Java took");
 }
 
