@@ -47,8 +47,9 @@ impl Endpoints {
 pub(super) struct Endpoint {
     pub(super) gateway: Gateway,
     pub(super) streams_max: usize,
-    /// Whether an operation may poll because as many streams are open as may be.
-    pub(super) lacks_streams: bool,
+    /// Whether an operation may be polling since it got no subscription. If none is, the end of
+    /// another subscription concerns no operation.
+    pub(super) may_poll: bool,
     pub(super) capabilities: GatewayCapabilities,
     pub(super) rollback: RollbackDetector,
     pub(super) health: Health,
@@ -65,7 +66,7 @@ impl Endpoint {
         Self {
             gateway,
             streams_max,
-            lacks_streams: false,
+            may_poll: false,
             capabilities: GatewayCapabilities::default(),
             rollback: RollbackDetector::default(),
             health: Health::default(),

@@ -57,10 +57,10 @@ pub(super) struct Operation {
     pub(super) has_sent: bool,
     /// When the last call was sent.
     sent_at: Instant,
-    /// Changed by [`Engine::set_deadline`] only.
+    /// Changed by [`Engine::set_deadline`], and removed with the outcome.
     pub(super) deadline: Option<(Instant, TimeoutReason)>,
-    /// Its place among the deadlines of its scope, until it has an outcome.
-    pub(super) place: Option<u32>,
+    /// The number of its leaf in the tree of deadlines, until it has an outcome.
+    pub(super) leaf: Option<u32>,
     /// Whether the caller no longer waits for the outcome.
     pub(super) is_detached: bool,
     outcome: Option<Outcome>,
@@ -92,7 +92,7 @@ impl Operation {
             has_sent: false,
             sent_at: now,
             deadline: None,
-            place: None,
+            leaf: None,
             is_detached: false,
             outcome: None,
         }
@@ -153,9 +153,9 @@ impl Engine {
     pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
         self.wake(scope);
         let op = OpId(self.ops.insert(Operation::new(scope, task, cx.now)));
-        let place = self.deadlines.insert(scope, op);
+        let leaf = self.deadlines.insert(scope, op);
         if let Some(operation) = self.ops.get_mut(op.0) {
-            operation.place = Some(place);
+            operation.leaf = Some(leaf);
         }
         op
     }
@@ -283,8 +283,7 @@ impl Engine {
     /// subscription has ended. Otherwise a fair lock's waiter could reach the head of the queue
     /// while it polls, and every waiter behind it would wait for its next poll.
     pub(super) fn subscribe_next(&mut self, endpoint: EndpointId, cx: &mut Context<'_>) {
-        let lacking = self.endpoint_mut(endpoint).map(|it| core::mem::take(&mut it.lacks_streams));
-        if lacking != Some(true) {
+        if !self.endpoint(endpoint).is_some_and(|endpoint| endpoint.may_poll) {
             return;
         }
         let polls = |operation: &Operation| {
@@ -294,20 +293,19 @@ impl Engine {
             });
             wants && pauses && operation.listener.is_none() && !operation.is_over()
         };
-        let mut polling = self.ops.iter().filter(|(_, operation)| polls(operation));
-        let Some(mut oldest) = polling.next() else { return };
-        let mut others_poll = false;
-        for other in polling {
-            others_poll = true;
-            if oldest.1.sent_at.is_later(other.1.sent_at) {
-                oldest = other;
+        let mut oldest: Option<(Key, &Operation)> = None;
+        for other in self.ops.iter().filter(|(_, operation)| polls(operation)) {
+            if oldest.is_none_or(|(_, oldest)| oldest.sent_at.is_later(other.1.sent_at)) {
+                oldest = Some(other);
             }
         }
-        let oldest = OpId(oldest.0);
+        let oldest = oldest.map(|(key, _)| OpId(key));
         if let Some(endpoint) = self.endpoint_mut(endpoint) {
-            endpoint.lacks_streams = others_poll;
+            endpoint.may_poll = oldest.is_some();
         }
-        self.subscribe_operation(oldest, cx);
+        if let Some(oldest) = oldest {
+            self.subscribe_operation(oldest, cx);
+        }
     }
 
     /// Ends the calls and the subscription of an operation.
@@ -351,19 +349,25 @@ impl Engine {
         if let Some(operation) = self.ops.get_mut(op.0) {
             operation.outcome = Some(outcome);
             operation.deadline = None;
-            let (scope, place) = (operation.scope, operation.place.take());
-            self.deadlines.remove(scope, place);
+            let (scope, leaf) = (operation.scope, operation.leaf.take());
+            self.deadlines.remove(scope, leaf);
             self.events.push_back(Event::Finished(op));
             // Its driver may have nothing left to do.
             self.wake(scope);
         }
     }
 
+    /// Takes an operation out of the engine.
+    fn take(&mut self, op: OpId) -> Option<Operation> {
+        let operation = self.ops.remove(op.0)?;
+        self.deadlines.remove(operation.scope, operation.leaf);
+        self.wake(operation.scope);
+        Some(operation)
+    }
+
     /// Drops an outcome that no caller waits for. A hold is released, since no caller has its id.
     fn discard(&mut self, op: OpId, outcome: &Outcome, cx: &mut Context<'_>) {
-        let Some(operation) = self.ops.remove(op.0) else { return };
-        self.deadlines.remove(operation.scope, operation.place);
-        self.wake(operation.scope);
+        let Some(operation) = self.take(op) else { return };
         if let Outcome::Acquired(Ok(hold)) = outcome {
             self.release_unclaimed(operation.scope, *hold, cx);
         }
@@ -371,9 +375,7 @@ impl Engine {
 
     fn remove(&mut self, op: OpId) {
         self.stop(op, false);
-        let Some(operation) = self.ops.remove(op.0) else { return };
-        self.deadlines.remove(operation.scope, operation.place);
-        self.wake(operation.scope);
+        let Some(operation) = self.take(op) else { return };
         match operation.task {
             Task::Acquire(acquisition) => self.unregister(&acquisition, None),
             Task::Release(hold) => {

@@ -112,6 +112,9 @@ impl Engine {
         let may = endpoint.gateway.can_subscribe() && !endpoint.health.is_unsupported();
         let Some(key) = may.then(|| self.find_subscription(scope, *to, topic, cx.now)).flatten()
         else {
+            if let Some(endpoint) = self.endpoint_mut(*to) {
+                endpoint.may_poll = true;
+            }
             self.change_health(*to, &mut Health::on_polling);
             return None;
         };
@@ -144,7 +147,6 @@ impl Engine {
         let count = of_endpoint().count();
         let endpoint = self.endpoints.get_mut(to)?;
         if count >= endpoint.streams_max {
-            endpoint.lacks_streams = true;
             return None;
         }
         endpoint.contention.subscribed(topic.channel(), now);

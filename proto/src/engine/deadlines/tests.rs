@@ -47,16 +47,16 @@ fn the_next_deadline_is_the_soonest_of_all_operations() {
                 let scope = ScopeId::from_number(random.u32(0..SCOPES));
                 ops.push(engine.insert(scope, Task::Request, &cx));
             } else {
-                let place = random.usize(0..ops.len());
+                let index = random.usize(0..ops.len());
                 let deadline = (instant(&mut random), TimeoutReason::BackOff);
                 match random.u8(0..5) {
-                    0 => engine.finish(ops.swap_remove(place), outcome()),
+                    0 => engine.finish(ops.swap_remove(index), outcome()),
                     1 => engine.abandon(
-                        ops.swap_remove(place),
+                        ops.swap_remove(index),
                         &mut Context { now, entropy: &mut || None },
                     ),
-                    2 => engine.set_deadline(ops[place], None),
-                    _ => engine.set_deadline(ops[place], Some(deadline)),
+                    2 => engine.set_deadline(ops[index], None),
+                    _ => engine.set_deadline(ops[index], Some(deadline)),
                 }
             }
             check(&engine, now);
