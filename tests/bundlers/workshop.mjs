@@ -29,11 +29,11 @@ const STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 
 /** The parts that all environments share. */
 export class Workshop {
-  static async open({ withTools }) {
+  /** Opens a folder with the packages of `tools`, a `node_modules` beside its list, if any. */
+  static async open({ tools }) {
     const folder = await mkdtemp(join(tmpdir(), "edgelatch-bundlers-"));
     const unpacked = join(folder, "node_modules/edgelatch");
-    if (withTools) {
-      const tools = required("EDGELATCH_BUNDLERS");
+    if (tools) {
       for (const file of ["package.json", "package-lock.json"]) await cp(join(dirname(tools), file), join(folder, file));
       // Hard links, since some bundlers follow no link out of the project; copies if the file
       // system has no hard links.
@@ -62,6 +62,13 @@ export class Workshop {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), text);
     }
+    return folder;
+  }
+
+  /** Creates a project that is a copy of a folder. */
+  async copy(source, name) {
+    const folder = join(this.folder, "projects", name);
+    await cp(source, folder, { recursive: true });
     return folder;
   }
 
@@ -112,8 +119,11 @@ export class Workshop {
     assert.match(output.trimEnd().split("\n").at(-1), EXPECTED);
   }
 
-  /** Starts a server that runs until `close`, and waits for it to respond at this address. */
-  async serve(program, args, cwd, address, env = {}) {
+  /**
+   * Starts a program that runs until `close`. `said` has its output so far, and `ended` rejects
+   * when it ends by itself.
+   */
+  launch(program, args, cwd, env = {}) {
     const child = spawn(program, args, { cwd, env: { ...this.env, ...env }, stdio: ["ignore", "pipe", "pipe"], detached: true });
     const said = [];
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => said.push(text));
@@ -126,18 +136,29 @@ export class Workshop {
       throw new Error(`it ended: ${said.join("")}`);
     });
     ended.catch(() => {});
+    return { child, close, said, ended };
+  }
+
+  /** Launches a server, and waits for it to respond at this address. */
+  async serve(program, args, cwd, address, env = {}) {
+    const server = this.launch(program, args, cwd, env);
+    let isOver = false;
     const answers = async () => {
-      for (;;) {
+      while (!isOver) {
         const is = await fetch(address, { redirect: "manual" }).then(() => true, () => false);
         if (is) return;
         await new Promise((next) => setTimeout(next, 100));
       }
     };
-    await Promise.race([answers(), ended]).catch((error) => {
-      close();
+    try {
+      await Promise.race([answers(), server.ended]);
+    } catch (error) {
+      server.close();
       throw error;
-    });
-    return { close, said };
+    } finally {
+      isOver = true;
+    }
+    return server;
   }
 
   /** Serves a folder and opens a page of it, whose title is the result. */

@@ -16,8 +16,8 @@ use crate::process::Interrupted;
 use crate::progress;
 use crate::workspace::{Workspace, chromium, which};
 use Tool::{
-    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Go, Java, Nextest,
-    NpmTools, Proxies, Redis, Servers, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
+    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Go, Java,
+    Nextest, NpmTools, Proxies, Redis, Servers, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
@@ -52,6 +52,7 @@ const ALL: &[Tool] = &[
     CargoVet,
     NpmTools,
     Bundlers,
+    Examples,
 ];
 
 /// A program or library that a task needs on the machine.
@@ -95,6 +96,8 @@ pub(crate) enum Tool {
     NpmTools,
     /// The bundlers and frameworks of `tests/bundlers/package.json`.
     Bundlers,
+    /// The packages of `tests/examples/package.json`.
+    Examples,
 }
 
 /// How a tool is installed.
@@ -168,6 +171,7 @@ impl Tool {
             CycloneDx => Source::Cargo(cargo::CYCLONE_DX),
             NpmTools => Source::Npm(&npm::TOOLS),
             Bundlers => Source::Npm(&npm::BUNDLERS),
+            Examples => Source::Npm(&npm::EXAMPLES),
         }
     }
 

@@ -25,6 +25,11 @@ pub(crate) const BUNDLERS: List = List {
     folder: "tests/bundlers",
     about: "npm: bundlers, frameworks and test runners, about 1.2 GB, once",
 };
+/// The packages that the programs of `examples/` use.
+pub(crate) const EXAMPLES: List = List {
+    folder: "tests/examples",
+    about: "npm: the packages that the examples use, a few MB, once",
+};
 
 impl List {
     /// Returns the folder of the installed packages: in the cache, named by the lock file's

@@ -54,7 +54,7 @@ pub(crate) fn doc(session: &Session<'_>) -> Result<Report> {
 }
 
 /// Runs the examples in the documentation, which nextest does not run.
-pub(crate) fn examples(session: &Session<'_>) -> Result<Report> {
+pub(crate) fn doctest(session: &Session<'_>) -> Result<Report> {
     let mut command = cargo(session);
     session.check("cargo test --doc", command.arg("test").args(WORKSPACE).arg("--doc"))
 }

@@ -44,6 +44,8 @@ pub(crate) enum Fixture {
     Demo,
     /// The bundlers and frameworks.
     Bundlers,
+    /// The packages that the examples use.
+    Examples,
 }
 
 impl Fixture {
@@ -55,6 +57,7 @@ impl Fixture {
             Self::Peer => &[Tool::Java],
             Self::Demo => setup::DEMO,
             Self::Bundlers => &[],
+            Self::Examples => &[Tool::Examples],
         }
     }
 
@@ -75,6 +78,9 @@ impl Fixture {
                     setup::ensure(workspace, &[Tool::Bundlers])?;
                 }
                 command.env("EDGELATCH_BUNDLERS", npm::BUNDLERS.node_modules(workspace)?)
+            }
+            Self::Examples => {
+                command.env("EDGELATCH_EXAMPLES", npm::EXAMPLES.node_modules(workspace)?)
             }
             Self::Gateway | Self::FastGateway => {
                 let is_fast = self == Self::FastGateway;

@@ -1,6 +1,6 @@
 //! The suites.
 
-use super::node::Fixture::{Demo, Gateway, GatewayProgram, Package, Peer, PlainPackage};
+use super::node::Fixture::{Demo, Examples, Gateway, GatewayProgram, Package, Peer, PlainPackage};
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
@@ -208,12 +208,17 @@ pub(crate) const SUITES: &[Suite] = &[
     )
     .only_in_full()
     .with_tools(&[Chromium]),
+    Suite::new(
+        "examples",
+        "the programs of examples/, each started by the command of its README",
+        Node("tests/examples/run.mjs", &[Package, Gateway, Examples]),
+    ),
     Suite::new("smoke", "cargo xtask demo --once", Task(smoke)).with_tools(setup::DEMO),
     Suite::new("demo", "the demo's page in Chromium", Node("tests/demo/run.mjs", &[Demo]))
         .only_in_full()
         .with_tools(&[Chromium]),
     Suite::new("doc", "the documentation without a warning", Task(checks::doc)).only_in_full(),
-    Suite::new("examples", "the examples in the documentation", Task(checks::examples))
+    Suite::new("doctest", "the examples in the Rust documentation", Task(checks::doctest))
         .only_in_full(),
     Suite::new(
         "msrv",
