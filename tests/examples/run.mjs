@@ -15,8 +15,9 @@ import { Workshop } from "../bundlers/workshop.mjs";
 import { removeProjects, required } from "../runtimes/project.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
 import { examples as servers } from "./servers.mjs";
+import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers };
+const GROUPS = { servers, workers };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 

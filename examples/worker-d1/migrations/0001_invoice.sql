@@ -1,0 +1,5 @@
+CREATE TABLE invoice (
+  id TEXT PRIMARY KEY,
+  total INTEGER NOT NULL,
+  fence INTEGER NOT NULL DEFAULT 0
+);
