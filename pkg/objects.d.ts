@@ -140,6 +140,7 @@ export interface Semaphore {
    * ones. Creates the semaphore if it does not exist.
    * @param permits -2 147 483 647 to 2 147 483 647.
    * @throws {NotExecutedError | GatewayRefusedError | GatewayUnreachableError | InvalidOptionError}
+   * `GatewayRefusedError` with `LIMIT` if the number would leave the range of a Java `int`.
    */
   addPermits(permits: number): Promise<number>;
   /**
@@ -219,8 +220,8 @@ export interface PermitExpirableSemaphore {
    */
   setPermits(permits: number): Promise<number>;
   /**
-   * Adds permits, or removes them if `permits` is negative, and returns the new number of available
-   * ones.
+   * Adds or removes permits and returns the new number of available ones.
+   * @throws as {@link Semaphore.addPermits}
    */
   addPermits(permits: number): Promise<number>;
   /** Returns the number of available permits. */

@@ -140,7 +140,8 @@ impl<T: Transport, H: Host> PermitExpirableSemaphore<T, H> {
     /// does not exist. Returns the new number of available permits, which can be negative.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; `Refused` with the code `LIMIT` if available and held permits together
+    /// would exceed 2147483647, or the available ones be less than -2147483648.
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
         self.client
             .execute_about(self.named_object(), self.calls(1)?.add(permits), parse_number)

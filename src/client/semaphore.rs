@@ -112,7 +112,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// does not exist. Returns the new number of available permits, which can be negative.
     ///
     /// # Errors
-    /// [`RequestError`].
+    /// [`RequestError`]; `Refused` with the code `LIMIT` if available and held permits together
+    /// would exceed 2147483647, or the available ones be less than -2147483648.
     pub async fn add_permits(&self, permits: i32) -> Result<i64, Error<RequestError>> {
         self.client
             .execute_about(self.named_object(), self.calls(1)?.add(permits), parse_number)
@@ -123,7 +124,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// `release(permits)`. Permits of a lease are released by [`Lease::release`].
     ///
     /// # Errors
-    /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
+    /// [`RequestError`], as of [`add_permits`](Self::add_permits); `InvalidOption` unless `permits`
+    /// is 1 to 2147483647.
     pub async fn release(&self, permits: u32) -> Result<(), Error<RequestError>> {
         let permits = i32::try_from(PermitCount::new(permits)?.get()).unwrap_or(i32::MAX);
         self.add_permits(permits).await.map(drop)
@@ -132,7 +134,8 @@ impl<T: Transport, H: Host> Semaphore<T, H> {
     /// Adds `permits` available permits if the semaphore exists; returns `false` if it does not.
     ///
     /// # Errors
-    /// [`RequestError`]; `InvalidOption` unless `permits` is 1 to 2147483647.
+    /// [`RequestError`], as of [`add_permits`](Self::add_permits); `InvalidOption` unless `permits`
+    /// is 1 to 2147483647.
     pub async fn release_if_exists(&self, permits: u32) -> Result<bool, Error<RequestError>> {
         let call = self.calls(1)?.add_if_exists(PermitCount::new(permits)?);
         self.client.execute_about(self.named_object(), call, is_done).await

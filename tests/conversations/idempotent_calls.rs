@@ -137,6 +137,21 @@ fn a_temporarily_refused_call_is_cancelled_since_a_copy_may_be_executed_later() 
     }
 }
 
+/// A change of permits out of their range is not recorded, so a copy of it might be executed after
+/// permits were removed.
+#[test]
+fn a_call_beyond_a_limit_is_cancelled_since_a_copy_may_be_executed_later() {
+    let refused =
+        || force_release().expect_call(FORCE_RELEASE).refuse("LIMIT too many").expect_call(CANCEL);
+    match refused().reply(Code::Gone).expect_done() {
+        Err(RequestError::Refused(refusal)) => {
+            assert_eq!(refusal.message(), "the object has reached its limit (LIMIT)");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(code(refused().reply(executed()).expect_done()), Ok(Code::Done));
+}
+
 #[test]
 fn a_call_is_cancelled_if_a_loading_redis_refused_one_of_its_attempts() {
     let loading = || {

@@ -96,6 +96,33 @@ async fn permits_are_added_once_by_a_repeated_request() {
     assert_eq!(pool.available_permits().await, Ok(3));
 }
 
+/// The error of a change that Redisson could not read, and what is left.
+#[tokio::test]
+async fn permits_beyond_a_java_int_are_refused() {
+    let env = TestEnv::new().await;
+    let (pool, seats) = (env.client().semaphore("pool").unwrap(), env.client());
+    let seats = seats.permit_expirable_semaphore("seats", PeerSkew::DEFAULT).unwrap();
+    assert_eq!(pool.add_permits(i32::MAX).await, Ok(i64::from(i32::MAX)));
+    assert_eq!(seats.add_permits(i32::MAX).await, Ok(i64::from(i32::MAX)));
+    let held = pool.acquire(5).await.unwrap();
+    let refused = [
+        pool.release(1).await,
+        pool.release_if_exists(1).await.map(drop),
+        seats.add_permits(1).await.map(drop),
+    ];
+    for refused in refused {
+        let error = refused.unwrap_err();
+        let RequestError::Refused(refusal) = &error.kind else { panic!("{error:?}") };
+        assert_eq!(refusal.code(), "LIMIT");
+        assert!(error.to_string().contains("the object has reached its limit"), "{error}");
+    }
+    held.release().await.unwrap();
+    assert_eq!(pool.available_permits().await, Ok(i64::from(i32::MAX)));
+    assert_eq!(pool.add_permits(-i32::MAX).await, Ok(0));
+    assert_eq!(pool.add_permits(i32::MIN).await, Ok(i64::from(i32::MIN)));
+    assert!(pool.add_permits(-1).await.is_err());
+}
+
 #[tokio::test]
 async fn an_unanswered_call_is_cancelled_and_proven_not_executed() {
     let env = TestEnv::new().await;

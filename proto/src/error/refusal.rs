@@ -36,9 +36,15 @@ impl Refusal {
     }
 
     /// The first word of Redis' error, such as `WRONGTYPE`, or an empty text; the rest may quote
-    /// arguments. `LIMIT`: the object has its maximum number of values, holders or waiters.
+    /// arguments. `LIMIT`: the object has its maximum number of values, holders, waiters or
+    /// permits.
     pub fn code(&self) -> &str {
         &self.code
+    }
+
+    /// Whether the object has reached a limit.
+    pub(crate) fn is_limit(&self) -> bool {
+        self.code == "LIMIT"
     }
 
     /// Why Redis could not compile the caller's own script.
@@ -66,6 +72,7 @@ impl Refusal {
                 "the address does not belong to a gateway; check the URL and its path"
             }
             RefusalKind::Unsupported => "the gateway has no way to wait for replicas",
+            RefusalKind::Other if self.is_limit() => "the object has reached its limit",
             RefusalKind::Other => "Redis refused the command",
         };
         if self.code.is_empty() { text.into() } else { [text, " (", &self.code, ")"].concat() }

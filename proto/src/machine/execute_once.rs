@@ -93,7 +93,7 @@ impl ExecuteOnce {
             }
             // The reason of the refusal may pass, and a copy under way would be executed then.
             CallOutcome::Refused(refusal)
-                if outstanding || may_be_executed_later(refusal.kind()) =>
+                if outstanding || may_be_executed_later(refusal.kind()) || refusal.is_limit() =>
             {
                 let kind = FailureKind::RefusedLater(refusal.kind());
                 let never_executed = if unsure {

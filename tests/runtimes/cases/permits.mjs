@@ -45,6 +45,18 @@ export const permits = {
     same(await world.client().locks.semaphore(world.name()).trySetPermits(1, { lifeMs: 60_000 }), true);
   },
 
+  async "more permits than a Java int can count are refused"(world) {
+    const { locks } = world.client();
+    for (const kind of ["semaphore", "permitExpirableSemaphore"]) {
+      const semaphore = locks[kind](world.name());
+      await semaphore.addPermits(2_147_483_647);
+      const lease = await semaphore.acquire(2);
+      const { message } = await rejects(semaphore.addPermits(1), world.GatewayRefusedError, { reason: "other" });
+      ok(message.includes("LIMIT"), message);
+      same([await lease.release(), await semaphore.availablePermits()], ["released", 2_147_483_647]);
+    }
+  },
+
   async "a missing semaphore is distinguished from one without permits"(world) {
     const { locks } = world.client();
     for (const kind of ["semaphore", "permitExpirableSemaphore"]) {

@@ -1,7 +1,9 @@
 //! Random calls of semaphores, permit-expirable semaphores and count-down latches, by edgelatch and
 //! Redisson, on a real Redis and on the model, compared after each.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use edgelatch_proto::protocol::calls::{
@@ -50,13 +52,18 @@ fn random_calls_do_to_what_is_counted_what_they_do_to_the_model() {
     let channels = ["redisson_sc:{sem}", "redisson_countdownlatch__channel__{gate}"];
     let channels = channels.map(ToOwned::to_owned);
     let given = (Aloud::any(), vec(step(changes(1, Publish::Plain).len()), 1..50));
-    run_all(&VERDICTS, &channels, &given, async |redis, (aloud, steps), replies| {
-        let mut world = World { pair: Pair::new(redis).await, aloud, tokens: BTreeMap::new() };
+    let limits = Rc::new(Cell::new(0_u64));
+    let reached = limits.clone();
+    run_all(&VERDICTS, &channels, &given, async move |redis, (aloud, steps), replies| {
+        let pair = Pair::new(redis).await;
+        let mut world = World { pair, aloud, tokens: BTreeMap::new(), limits: 0 };
         world.begin().await;
         for step in &steps {
             replies.extend(world.take(step).await);
         }
+        reached.set(reached.get() + world.limits);
     });
+    assert!(limits.get() > 0, "no change was refused for its number of permits");
 }
 
 fn target(kind: Kind, publish: Publish) -> Calls {
@@ -78,12 +85,16 @@ fn changes(number: u32, publish: Publish) -> Vec<IdempotentCall> {
     vec![
         s.add(some),
         s.add(-some),
+        s.add(i32::MAX),
+        s.add(i32::MIN),
         s.add_if_exists(PermitCount::new(number).unwrap()),
         s.drain(),
         s.try_set(total, (number > 2).then(|| LifeTime::new(Duration::from_secs(900)).unwrap())),
         Target::Semaphore(s).force_release(),
         p.add(some),
         p.add(-some),
+        p.add(i32::MAX),
+        p.add(i32::MIN),
         p.set(total),
         p.try_set(total),
         p.release_ids(&ids),
@@ -101,6 +112,8 @@ struct World<'a> {
     aloud: Aloud,
     /// The newest token of each owner of each kind.
     tokens: BTreeMap<(bool, u8), u64>,
+    /// How many changes were refused, since the number of permits would have left its range.
+    limits: u64,
 }
 
 impl World<'_> {
@@ -117,7 +130,14 @@ impl World<'_> {
         match step {
             Step::Hold { .. } | Step::Once { .. } | Step::Cancel { .. } | Step::Ask { .. } => {
                 let call = self.make(step, now);
-                let reply = self.pair.call(&call, &what).await;
+                let reply = match self.pair.try_call(&call, &what).await {
+                    Ok(reply) => reply,
+                    Err(error) => {
+                        assert!(error.to_string().contains("LIMIT"), "{what}: {error}");
+                        self.limits += 1;
+                        return None;
+                    }
+                };
                 if let Step::Hold { kind, verb: Verb::Acquire { .. }, owner, .. } = step
                     && let Ok(token) = reply.value.parse()
                     && token > 1_000_000

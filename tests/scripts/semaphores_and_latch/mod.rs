@@ -5,6 +5,7 @@ mod bounds;
 mod full_memory;
 mod idempotency;
 mod many_permits;
+mod permit_range;
 pub(super) mod vector_runner;
 mod vectors;
 

@@ -1,7 +1,7 @@
 //! Holds of permits: the common part of the scripts of both kinds of semaphore. Keys as in
 //! `parts/holds.lua`.
 
-use super::{Out, Run, ScriptModel, Value, is_tombstone, out};
+use super::{ERROR, Out, Run, ScriptModel, Value, is_tombstone, out};
 
 /// The rules that a test may leave out.
 pub mod rules {
@@ -124,6 +124,24 @@ impl ScriptModel {
         let freed = if self.leaves_out(rules::SET) { members.len() } else { held.len() };
         self.give(run, i64::try_from(freed).unwrap() * each);
         freed
+    }
+
+    /// `parts/permit_range.lua`: adds permits, which may be negative, unless the number would leave
+    /// the range of a Java `int`.
+    pub(super) fn change(
+        &mut self,
+        run: &Run<'_>,
+        permits: i64,
+        kind: Kind,
+    ) -> Result<i64, (i64, String)> {
+        let sum = self.number(&run.keys[1]).unwrap_or(0) + permits;
+        let members = self.members(&run.keys[2]);
+        let held: i64 = members.keys().map(|member| kind.weight(member)).sum();
+        let is_high = permits > 0 && sum + held > i64::from(i32::MAX);
+        if is_high || permits < 0 && sum < i64::from(i32::MIN) {
+            return Err((ERROR, "LIMIT".into()));
+        }
+        Ok(self.add_to(&run.keys[1], permits))
     }
 
     /// Lets the lease of every hold that has one end at `at`.

@@ -3,8 +3,8 @@
 //!
 //! The model checker runs the real machines against it, and a test compares random calls with a
 //! real Redis. Time is an argument. An error of a script itself is one cell, its text. Not
-//! modelled: errors of Redis (such as full memory), limits, and the sweeping of old entries near
-//! the limits.
+//! modelled: errors of Redis (such as full memory), limits other than the number of permits, and
+//! the sweeping of old entries near the limits.
 
 mod collections;
 mod count_down_latch;

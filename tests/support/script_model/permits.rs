@@ -21,7 +21,7 @@ impl ScriptModel {
     }
 
     fn permits_change(&mut self, run: &Run<'_>) -> (i64, String) {
-        let (op, key, there) = (run.args[5].as_str(), &run.keys[1], self.number(&run.keys[1]));
+        let (op, there) = (run.args[5].as_str(), self.number(&run.keys[1]));
         let (number, ids) = (run.args[6].parse::<i64>().unwrap(), raws(&run.args[8..]));
         let of_all = |done: usize| (i64::from(done == ids.len()), done.to_string());
         match op {
@@ -43,7 +43,10 @@ impl ScriptModel {
                 let held = || i64::try_from(self.members(&run.keys[2]).len()).unwrap();
                 let sets = there.filter(|_| op == "set");
                 let change = sets.map_or(number, |available| number - available - held());
-                let available = self.add_to(key, change);
+                let available = match self.change(run, change, Kind::Permits) {
+                    Ok(available) => available,
+                    Err(limit) => return limit,
+                };
                 self.publish_available(run, change, available);
                 (1, available.to_string())
             }

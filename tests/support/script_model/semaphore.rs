@@ -49,8 +49,12 @@ impl ScriptModel {
                 self.put(key, Value::Text(permits().to_string()), life.map(|ms| run.now + ms));
                 permits()
             }
-            "add" => self.add_to(key, permits()),
-            "addx" if there.is_some() => self.add_to(key, permits()),
+            "add" | "addx" if op == "add" || there.is_some() => {
+                match self.change(run, permits(), Kind::Semaphore) {
+                    Ok(available) => available,
+                    Err(limit) => return limit,
+                }
+            }
             _ => return (0, there.unwrap_or(0).to_string()),
         };
         if op != "drain" {

@@ -1,4 +1,4 @@
--- with once, holds, evict
+-- with once, holds, evict, permit_range
 -- Changes the number of available permits of a semaphore.
 --
 -- KEYS  1 record of this request, 2 the semaphore's name, 3 the set of holds, 4 the channel
@@ -11,15 +11,17 @@
 -- Reply 1 done, 0 there is one (`set`), there is none (`addx`), nothing was held (`clear`); and
 --         those of parts/once.lua. value: the new number of available permits, for `drain` the old
 --         one; for `clear` the number of permits given back
+--       error LIMIT: available and held permits would exceed 2^31-1, or the available ones be less
+--         than -2^31
 --
--- May be sent twice: the reply is recorded under the request id and repeated. The end of the
--- semaphore stays as it is; Redisson removes it when it adds or drains.
+-- May be sent twice: the reply is recorded under the request id and repeated. LIMIT changes nothing
+-- and is not recorded, since the client cancels the request then. The end of the semaphore stays as
+-- it is; Redisson removes it when it adds or drains.
 local op,p,v=ARGV[6],tonumber(ARGV[7]),available()
 -- A semaphore that does not exist has no holders.
 if not v then call('UNLINK',KEYS[3]) end
 if op=='clear' then
-  p=0
-  for i=0,call('ZCARD',KEYS[3]),500 do p=p+weight(call('ZRANGE',KEYS[3],i,i+499),true) end
+  p=held_permits(true)
   call('UNLINK',KEYS[3])
   add_permits(v,p)
   return done(p>0 and 1 or 0,tostring(p))
@@ -30,6 +32,8 @@ if op=='drain' then
   return done(1,string.format('%.0f',v))
 end
 if op=='set' and v or op=='addx' and not v then return done(0,string.format('%.0f',v or 0)) end
+local refused=out_of_range(v or 0,p,true)
+if refused then return refused end
 if op=='set' then
   if ARGV[8]=='' then call('SET',KEYS[2],p) else call('SET',KEYS[2],p,'PX',ARGV[8]) end
   v=p
