@@ -15,7 +15,7 @@ use crate::host::TokioHost;
 use crate::transport::Reqwest;
 use edgelatch_proto::machine::{LeaseState, LockState, Released};
 use edgelatch_proto::name::{FencingToken, LockName, PermitId};
-use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::calls::UserScript;
 
 /// A distributed lock of any kind; see [`client::Lock`].
 #[derive(Clone)]
@@ -206,7 +206,7 @@ impl Lease {
     ///
     /// # Errors
     /// [`EvalError`].
-    pub fn eval(&self, script: &OwnScript) -> Result<String, Error<EvalError>> {
+    pub fn eval(&self, script: &UserScript) -> Result<String, Error<EvalError>> {
         self.on.wait(self.inner.eval(script))
     }
 

@@ -9,7 +9,7 @@ use core::future::{pending, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
-use super::shared::{Shared, Wait};
+use super::shared::{Shared, Source};
 use crate::error::FailureKind;
 use crate::host::Host;
 use crate::transport::{ByteStream as _, Request, StreamHead, Transport};
@@ -81,7 +81,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
             });
             let is_idle = poll_fn(|cx| {
                 // Removed while this task works, so that its own changes do not wake it again.
-                shared.forget_wakers(Wait::Scope(scope));
+                shared.forget_wakers(Source::Scope(scope));
                 while shared.has_transmit(scope)
                     || io.poll(&shared, cx)
                     || shared.keep_waker_or_has_transmit(scope, cx)
@@ -95,7 +95,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
                     for transmit in shared.transmits(scope) {
                         // The next calls of the shared scope may come in another turn, which the
                         // driver yields to again. No call joins another scope after its first I/O.
-                        has_yielded &= scope != ScopeId::SHARED;
+                        has_yielded &= scope != ScopeId::GLOBAL;
                         io.transmit(transmit, &shared, open);
                     }
                 }
@@ -135,7 +135,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// has requested some already.
     fn keep_waker_or_has_transmit(&self, scope: ScopeId, cx: &Context<'_>) -> bool {
         // Stored before the engine is read, so that a change in between is not missed.
-        self.keep_waker(Wait::Scope(scope), cx.waker());
+        self.keep_waker(Source::Scope(scope), cx.waker());
         self.has_transmit(scope)
     }
 

@@ -12,7 +12,7 @@ use edgelatch_proto::engine::Engine;
 
 use super::lease::HoldRef;
 use super::requests::ONLY_ENDPOINT;
-use super::shared::Wait;
+use super::shared::Source;
 use super::{Client, Lease, NotificationMode, Situation};
 use crate::host::Host;
 use crate::transport::Transport;
@@ -34,8 +34,8 @@ impl<T: Transport, H: Host> fmt::Debug for Events<T, H> {
 }
 
 impl<T: Transport, H: Host> Lease<T, H> {
-    /// Returns a stream of the changes of the hold. [`state`](Self::state) returns the present
-    /// state only.
+    /// Returns a stream of the situations of the hold: the present one, and each later one.
+    /// [`state`](Self::state) returns the state of the present situation.
     pub fn events(&self) -> Events<T, H> {
         Events { hold: self.hold_ref(), seen: None }
     }
@@ -63,9 +63,9 @@ impl<T: Transport, H: Host> Stream for Events<T, H> {
 pub enum ClientEvent {
     /// From now on, waiters learn of releases in this way.
     NotificationMode(NotificationMode),
-    /// Redis' clock went backwards: it was set back, or another Redis replies than before. Holds of
-    /// all clients in that Redis last longer by that time unless they are released. Fencing tokens
-    /// still rise.
+    /// Redis' clock went backwards: it was set back, or another Redis replies than before. Unless
+    /// it is released, each hold in that Redis, of any client, lasts longer by the size of the
+    /// step. Fencing tokens still rise.
     ClockSetBack {
         /// The lower bound of the step. Steps of up to 1 s are not reported: the clocks of a failed
         /// primary and its replacement may differ by as much.
@@ -88,7 +88,8 @@ pub struct ClientEvents<T: Transport, H: Host> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     notification_mode: Option<NotificationMode>,
-    last_rollback: u32,
+    /// The number of steps back of Redis' clock.
+    clock_set_backs: u32,
 }
 
 impl<T: Transport, H: Host> fmt::Debug for ClientEvents<T, H> {
@@ -111,11 +112,11 @@ impl<T: Transport, H: Host> Client<T, H> {
                 seen.notification_mode = Some(mode);
                 return Some(ClientEvent::NotificationMode(mode));
             }
-            let (times, by) = engine.last_rollback(ONLY_ENDPOINT, seen.last_rollback)?;
-            seen.last_rollback = times;
+            let (count, by) = engine.last_rollback(ONLY_ENDPOINT, seen.clock_set_backs)?;
+            seen.clock_set_backs = count;
             Some(ClientEvent::ClockSetBack { by })
         };
-        let event = self.shared().until(Wait::Endpoint(ONLY_ENDPOINT), look).await;
+        let event = self.shared().until(Source::Endpoint(ONLY_ENDPOINT), look).await;
         (event, seen)
     }
 }

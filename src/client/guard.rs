@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::error::{Error, Kind, Object};
 use super::lease::HoldRef;
 use super::requests::{ONLY_ENDPOINT, replied};
-use super::shared::Wait;
+use super::shared::Source;
 use super::{Client, Lease};
 use crate::error::{EvalError, GuardError, InvalidOption, RequestError};
 use crate::host::Host;
@@ -17,12 +17,12 @@ use crate::transport::Transport;
 use edgelatch_proto::engine::Engine;
 use edgelatch_proto::machine::{check_protecting_lock, newest_token, write_result};
 use edgelatch_proto::name::{GuardKey, LockName};
-use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, OwnScript, Stamp};
+use edgelatch_proto::protocol::calls::{GuardCalls, GuardedWrite, Stamp, UserScript};
 use edgelatch_proto::protocol::script::Bound;
 use edgelatch_proto::timing::GuardMemory;
 
-/// A key in Redis that fencing tokens protect: the guard remembers the newest token that it has
-/// seen, and rejects writes with an older one.
+/// A key in Redis that fencing tokens protect: Redis keeps beside the key the newest token of a
+/// write, and rejects writes with an older one.
 ///
 /// The key may be on another Redis than the lock. All leases that write to it must be of one lock
 /// name, since the tokens of different names are independent. [`of_lock`](Self::of_lock) sets that
@@ -51,7 +51,8 @@ impl<T: Transport, H: Host> fmt::Debug for Guard<T, H> {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// Returns a guard of this key, which remembers tokens for `memory`. Sends nothing.
+    /// Returns a guard of this key. Redis remembers the newest token of a write for `memory`. Sends
+    /// nothing.
     ///
     /// # Errors
     /// [`InvalidOption`] if `key` is not a valid [`GuardKey`].
@@ -67,8 +68,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.calls.key()
     }
 
-    /// Returns a guard of the same key that accepts only leases of the lock `name`, from its first
-    /// write on.
+    /// Returns a guard of the same key that accepts only leases of the lock `name`.
     ///
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
@@ -82,13 +82,14 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.client.shared().error(kind, Object::Key, [self.key().as_str()], self.client.redacts)
     }
 
-    /// Rejects a lease of any lock but the one that protects the key.
+    /// Rejects a lease of a lock other than the one that protects the key. If none is set yet, this
+    /// lock protects it from now on.
     fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
         let protecting = self.lock.get_or_init(|| name.into());
         check_protecting_lock(protecting, name, self.client.redacts)
     }
 
-    /// Executes `write` on the key, unless the lease has ended or the guard has seen a newer token.
+    /// Executes `write` on the key, unless the lease has ended or Redis has seen a newer token.
     /// Writes of one lease to one key are executed one after the other.
     ///
     /// Sends one request. If the client does not know the clock of this Redis yet, which bounds the
@@ -99,10 +100,11 @@ impl<T: Transport, H: Host> Guard<T, H> {
     ///
     /// # Errors
     /// [`GuardError`]; [`InvalidOption`] with the option `lease` for a lease of any lock but the
-    /// one that protects the key. After a write without a usable reply, or with a temporary refusal
-    /// ([`OutOfMemory`], [`Unavailable`], [`TokenAhead`]), a copy of the request that is still in
-    /// the network can execute it for up to 90 s, unless a newer write comes first. A retry of the
-    /// caller is a newer write.
+    /// one that protects the key, and with the option `name` if the lease holds no lock of that
+    /// name. After a write without a usable reply, or with a temporary refusal ([`OutOfMemory`],
+    /// [`Unavailable`], [`TokenAhead`]), a copy of the request that is still in the network can
+    /// execute it for up to 90 s, unless a newer write comes first. A retry of the caller is a
+    /// newer write.
     ///
     /// [`TokenAhead`]: GuardError::TokenAhead
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
@@ -140,12 +142,13 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let HoldRef { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: permit.number };
-        let call = self.client.query_with_unsure(|id| self.calls.write(id, bound, stamp, write));
-        let (reply, is_unsure) = call.await.map_err(GuardError::Request)?;
-        write_result(&reply, is_unsure)
+        let call = self.client.query_with_history(|id| self.calls.write(id, bound, stamp, write));
+        let (reply, may_repeat) = call.await.map_err(GuardError::Request)?;
+        write_result(&reply, may_repeat)
     }
 
-    /// The bound of a write that is sent now. Queries Redis' clock first unless it is known.
+    /// The bound of a write that is sent now. If Redis' clock is not known yet, a query is sent
+    /// first: every reply has the clock.
     async fn bound(&self) -> Result<Bound, RequestError> {
         let shared = self.client.shared();
         if shared.read(|engine| engine.clock(ONLY_ENDPOINT)).is_none() {
@@ -154,7 +157,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
         Ok(shared.change(|engine, cx| engine.write_bound(ONLY_ENDPOINT, cx)))
     }
 
-    /// Returns the newest token that the guard has seen; `None` if it remembers none.
+    /// Returns the newest token of a write to the key; `None` if Redis remembers none.
     ///
     /// # Errors
     /// [`RequestError`].
@@ -172,18 +175,18 @@ impl<T: Transport, H: Host> Guard<T, H> {
 impl<T: Transport, H: Host> Lease<T, H> {
     /// Runs a script of the caller in Redis, atomically with the check that the lease is still
     /// held. Returns its result as JSON. Redis executes the script once, however often the request
-    /// is sent, unless it is [`repeatable`](OwnScript::repeatable).
+    /// is sent, unless it is [`repeatable`](UserScript::repeatable).
     ///
     /// # Errors
     /// [`EvalError`]; `InvalidOption` for a lease that is held on several gateways, or in several
     /// slots of a cluster. The writes of a script before its failure remain, since Redis undoes
     /// nothing.
-    pub async fn eval(&self, script: &OwnScript) -> Result<String, Error<EvalError>> {
+    pub async fn eval(&self, script: &UserScript) -> Result<String, Error<EvalError>> {
         self.run_script(script).await.map_err(|kind| self.error(kind))
     }
 
     /// Runs a script, with an error that names neither lock nor host.
-    async fn run_script(&self, script: &OwnScript) -> Result<String, EvalError> {
+    async fn run_script(&self, script: &UserScript) -> Result<String, EvalError> {
         let HoldRef { shared, id, .. } = self.hold();
         let (to, call) = shared.change(|engine, cx| engine.script_call(*id, script, cx))?;
         let outcome = shared.perform(|engine, scope, cx| engine.execute_once(scope, to, call, cx));
@@ -204,7 +207,7 @@ impl<'a, T: Transport, H: Host> WritePermit<'a, T, H> {
     /// Waits until no other write of this hold to this key is under way.
     async fn acquire(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
         let begin = |engine: &mut Engine| engine.begin_write(hold.id, key);
-        let number = hold.shared.until(Wait::Hold(hold.id), begin).await;
+        let number = hold.shared.until(Source::Hold(hold.id), begin).await;
         Self { hold, key, number }
     }
 }

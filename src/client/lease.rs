@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::error::{Error, Kind, Object};
 use super::lock::RunError;
-use super::shared::{Shared, Wait};
+use super::shared::{Shared, Source};
 use crate::error::{FailureKind, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
 use crate::transport::Transport;
@@ -48,14 +48,14 @@ impl<T: Transport, H: Host> HoldRef<T, H> {
     pub(super) async fn situation_changed(&self, seen: Option<Situation>) -> Situation {
         let changed =
             |engine: &mut Engine| engine.situation(self.id).filter(|now| seen != Some(*now));
-        self.shared.until(Wait::Hold(self.id), changed).await
+        self.shared.until(Source::Hold(self.id), changed).await
     }
 }
 
 impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
     fn drop(&mut self) {
         // A task with another lease of this hold may wait for its events too.
-        self.shared.wake_waiting(Wait::Hold(self.id));
+        self.shared.wake_waiting(Source::Hold(self.id));
         self.shared.change(|engine, cx| engine.forget(self.id, cx));
     }
 }

@@ -42,7 +42,7 @@ pub use edgelatch_proto::engine::{LeaseEnd, NotificationMode, Situation};
 pub use edgelatch_proto::machine::{
     LeaseState, LockState, PermitsState, Released, SemaphoreState, SpinBackoff,
 };
-pub use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite, OwnScript};
+pub use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite, UserScript};
 
 use alloc::sync::Arc;
 use core::fmt;

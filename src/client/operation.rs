@@ -7,7 +7,7 @@ use core::pin::{Pin, pin};
 use core::task::{self, Poll};
 
 use super::driver::Driver;
-use super::shared::{Shared, Wait};
+use super::shared::{Shared, Source};
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::{Context, Engine, OpId, Outcome, ScopeId};
@@ -95,7 +95,7 @@ impl<T: Transport, H: Host, D: Future<Output = ()>> Future for OperationFuture<T
     fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Option<Outcome>> {
         let Self { operation: Operation { shared, op, is_over, .. }, own_driver } = &mut *self;
         loop {
-            shared.keep_waker(Wait::Op(*op), cx.waker());
+            shared.keep_waker(Source::Op(*op), cx.waker());
             // `Some(None)`: the operation was removed.
             let outcome = shared.change(|engine, _| match engine.take_outcome(*op) {
                 None if engine.has(*op) => None,
@@ -107,7 +107,7 @@ impl<T: Transport, H: Host, D: Future<Output = ()>> Future for OperationFuture<T
             }
             // Starts the driver of all operations, or replaces one that was dropped.
             if let Some(spawn) = shared.spawn.filter(|_| shared.claim_driver()) {
-                spawn(Driver::for_operation(Arc::clone(shared), ScopeId::SHARED));
+                spawn(Driver::for_operation(Arc::clone(shared), ScopeId::GLOBAL));
             }
             let Some(driver) = own_driver else { return Poll::Pending };
             if driver.as_mut().poll(cx).is_ready() {
@@ -125,7 +125,7 @@ impl<T: Transport, H: Host, D> Unpin for OperationFuture<T, H, D> {}
 impl<T: Transport, H: Host> Drop for Operation<T, H> {
     fn drop(&mut self) {
         let Self { shared, op, scope, is_over } = self;
-        shared.forget_wakers(Wait::Op(*op));
+        shared.forget_wakers(Source::Op(*op));
         let drives_itself = shared.spawn.is_none();
         if *is_over && !drives_itself {
             return;

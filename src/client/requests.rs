@@ -22,12 +22,12 @@ impl<T: Transport, H: Host> Client<T, H> {
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<Reply, RequestError> {
-        self.query_with_unsure(call).await.map(|(reply, _)| reply)
+        self.query_with_history(call).await.map(|(reply, _)| reply)
     }
 
-    /// Sends a query. Returns its reply, and whether the reply leaves it unsure what an earlier
-    /// attempt, which may have been executed too, would have returned.
-    pub(super) async fn query_with_unsure(
+    /// Sends a query. Returns its reply, and whether an earlier attempt of the query may have been
+    /// executed too, with another reply.
+    pub(super) async fn query_with_history(
         &self,
         call: impl FnOnce(RequestId) -> ScriptCall,
     ) -> Result<(Reply, bool), RequestError> {

@@ -1,5 +1,5 @@
-//! The state that all parts of a client share: its engine, its transports and host, and the wakers
-//! of the tasks that wait for the engine.
+//! The state that the clones of a client, its objects and its leases share: its engine, its
+//! transports and host, and the wakers of the tasks that wait for the engine.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -29,12 +29,14 @@ pub(super) struct Shared<T: Transport, H: Host> {
     pub(super) host: Arc<H>,
     /// Starts a driver; `None` if each operation drives its own I/O.
     pub(super) spawn: Option<Spawn<T, H>>,
-    /// Whether one driver is for all operations. Otherwise, as in a Worker, there is one for those
-    /// that begin in one turn of the event loop: they belong to the same request.
+    /// Whether one driver does the I/O of all operations. Otherwise the operations that begin in
+    /// one turn of the event loop have a driver of their own: a Worker's I/O belongs to one
+    /// incoming HTTP request. Without `spawn` there is no driver.
     has_one_driver: bool,
     /// If this client has several gateways: the client of each one.
     members: Vec<Arc<Self>>,
-    /// The clients of several gateways whose first member is this client.
+    /// The clients of several gateways that [`join`](Self::join) returned with this client as their
+    /// first member.
     joined: Mutex<Vec<Weak<Self>>>,
 }
 
@@ -50,10 +52,11 @@ impl<T> Clone for Endpoint<T> {
     }
 }
 
+/// The data that the lock protects.
 struct State {
     engine: Engine,
-    /// Sorted by `Wait`, so that the wakers of one are adjacent.
-    wakers: Vec<(Wait, Waker)>,
+    /// Sorted by `Source`, so that the wakers of one source are adjacent.
+    wakers: Vec<(Source, Waker)>,
     /// Whether the driver of all operations is running.
     is_driven: bool,
     /// The scope of the operations that begin in this turn of the event loop.
@@ -62,7 +65,7 @@ struct State {
 
 /// The source of the events that a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wait {
+pub(super) enum Source {
     Op(OpId),
     Hold(HoldId),
     Endpoint(EndpointId),
@@ -102,8 +105,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Returns a client whose gateways are those of these clients, which have one each, in their
-    /// order; `None` without clients. Returns an earlier one that is still in use, which has
-    /// learned of the gateways already.
+    /// order; `None` without clients. While such a client is in use, returns it instead of a new
+    /// one: its engine knows the gateways' capabilities and clocks.
     pub(super) fn join(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {
@@ -152,38 +155,36 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.read(|engine| engine.is_over(op))
     }
 
-    /// Stores a waker for the next event of `wait`.
-    pub(super) fn keep_waker(&self, wait: Wait, waker: &Waker) {
+    /// Stores a waker for the next event of `source`.
+    pub(super) fn keep_waker(&self, source: Source, waker: &Waker) {
         let mut state = self.lock();
-        state.keep_waker(wait, waker);
+        state.keep_waker(source, waker);
     }
 
-    /// Removes the wakers for events of `wait`.
-    pub(super) fn forget_wakers(&self, wait: Wait) {
+    /// Removes the wakers for events of `source`.
+    pub(super) fn forget_wakers(&self, source: Source) {
         let mut state = self.lock();
-        let forgotten = state.take_wakers(wait);
+        let forgotten = state.take_wakers(source);
         // Unlocked first: the last waker of a task drops the task, whose destructor may lock.
         drop(state);
         drop(forgotten);
     }
 
-    /// Wakes the tasks that wait for events of `wait`; each that goes on waiting stores its waker
+    /// Wakes the tasks that wait for events of `source`; each that goes on waiting stores its waker
     /// again.
-    pub(super) fn wake_waiting(&self, wait: Wait) {
+    pub(super) fn wake_waiting(&self, source: Source) {
         let mut state = self.lock();
-        let woken = state.take_wakers(wait);
+        let woken = state.take_wakers(source);
         drop(state);
         woken.into_iter().for_each(Waker::wake);
     }
-}
 
-impl<T: Transport, H: Host> Shared<T, H> {
     /// Returns the scope of an operation that begins now, and whether the scope is new and the
-    /// caller must start a driver for it. The driver of all operations is started by `claim_driver`
-    /// instead.
+    /// caller must start a driver for it. If one driver does the I/O of all operations,
+    /// `claim_driver` tells whether to start it.
     pub(super) fn join_scope(&self) -> (ScopeId, bool) {
         if self.spawn.is_some() && self.has_one_driver {
-            return (ScopeId::SHARED, false);
+            return (ScopeId::GLOBAL, false);
         }
         let mut state = self.lock();
         if let Some(open) = state.open_scope {
@@ -206,45 +207,45 @@ impl<T: Transport, H: Host> Shared<T, H> {
         result
     }
 
-    /// Records the end of a scope's driver if the scope has nothing to do; returns whether it has
-    /// ended.
+    /// Records the end of a scope's driver if the scope has nothing to do; returns whether the
+    /// driver must end.
     pub(super) fn end_driver_if_idle(&self, scope: ScopeId) -> bool {
         let mut state = self.lock();
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
-            if scope == ScopeId::SHARED {
+            if scope == ScopeId::GLOBAL {
                 state.is_driven = false;
             }
-            let own = state.take_wakers(Wait::Scope(scope));
+            let driver_wakers = state.take_wakers(Source::Scope(scope));
             drop(state);
-            drop(own);
+            drop(driver_wakers);
         }
         is_idle
     }
 
-    /// Records that a driver was dropped before its operations have ended.
+    /// Records that a driver was dropped before its operations had ended. Wakes every task: one
+    /// that still awaits an operation starts another driver where it runs.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
-        if scope == ScopeId::SHARED {
+        if scope == ScopeId::GLOBAL {
             self.lock().is_driven = false;
         }
         self.change(|engine, cx| engine.close_scope(scope, cx));
-        // A task that still awaits an operation starts another driver where it runs.
         let mut state = self.lock();
         let woken = core::mem::take(&mut state.wakers);
         drop(state);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until `poll` returns a value; it is called at once, and after each event of `wait`.
+    /// Waits until `poll` returns a value; it is called at once, and after each event of `source`.
     pub(super) async fn until<R>(
         &self,
-        wait: Wait,
+        source: Source,
         mut poll: impl FnMut(&mut Engine) -> Option<R>,
     ) -> R {
         poll_fn(|cx| {
             // The waker is stored before `poll` is called, so a change in between is not missed.
-            self.keep_waker(wait, cx.waker());
+            self.keep_waker(source, cx.waker());
             self.change(|engine, _| poll(engine)).map_or(Poll::Pending, Poll::Ready)
         })
         .await
@@ -261,24 +262,24 @@ fn wake(mut state: MutexGuard<'_, State>) {
 }
 
 impl State {
-    fn keep_waker(&mut self, wait: Wait, waker: &Waker) {
-        let positions = self.positions(wait);
+    fn keep_waker(&mut self, source: Source, waker: &Waker) {
+        let positions = self.positions(source);
         let mut known = self.wakers.get(positions.clone()).into_iter().flatten();
         if !known.any(|(_, known)| known.will_wake(waker)) {
-            self.wakers.insert(positions.end, (wait, waker.clone()));
+            self.wakers.insert(positions.end, (source, waker.clone()));
         }
     }
 
-    /// The positions of the wakers for events of `wait`.
-    fn positions(&self, wait: Wait) -> Range<usize> {
-        let position = |is_before: fn(&Wait, &Wait) -> bool| {
-            self.wakers.partition_point(|(other, _)| is_before(other, &wait))
+    /// The positions of the wakers for events of `source`.
+    fn positions(&self, source: Source) -> Range<usize> {
+        let position = |is_before: fn(&Source, &Source) -> bool| {
+            self.wakers.partition_point(|(other, _)| is_before(other, &source))
         };
-        position(Wait::lt)..position(Wait::le)
+        position(Source::lt)..position(Source::le)
     }
 
-    fn take_wakers(&mut self, wait: Wait) -> Vec<Waker> {
-        let positions = self.positions(wait);
+    fn take_wakers(&mut self, source: Source) -> Vec<Waker> {
+        let positions = self.positions(source);
         self.wakers.drain(positions).map(|(_, waker)| waker).collect()
     }
 
@@ -287,10 +288,10 @@ impl State {
         let mut woken = Vec::new();
         while let Some(event) = self.engine.poll_event() {
             woken.extend(self.take_wakers(match event {
-                Event::Finished(op) => Wait::Op(op),
-                Event::Hold(hold) => Wait::Hold(hold),
-                Event::Endpoint(endpoint) => Wait::Endpoint(endpoint),
-                Event::Scope(scope) => Wait::Scope(scope),
+                Event::Finished(op) => Source::Op(op),
+                Event::Hold(hold) => Source::Hold(hold),
+                Event::Endpoint(endpoint) => Source::Endpoint(endpoint),
+                Event::Scope(scope) => Source::Scope(scope),
             }));
         }
         woken

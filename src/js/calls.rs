@@ -19,8 +19,8 @@ use edgelatch_proto::engine::{
 use edgelatch_proto::machine::LeaseState;
 use edgelatch_proto::name::{PermitId, RequestId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, GuardedWrite, IdempotentCall, LatchCount, OwnScript,
-    PermitCalls, PermitCount, PermitTotal, SemaphoreCalls, Stamp, Target,
+    BatchSize, CountDownLatchCalls, GuardedWrite, IdempotentCall, LatchCount, PermitCalls,
+    PermitCount, PermitTotal, SemaphoreCalls, Stamp, Target, UserScript,
 };
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
@@ -283,7 +283,7 @@ impl Start<'_, '_> {
         let names = numbers.small(1) as usize;
         let keys = given.texts.iter().skip(1).take(names).cloned().collect();
         let words = given.texts.iter().skip(1 + names).cloned().collect();
-        let mut script = OwnScript::new(first(&given.texts), keys, words)?;
+        let mut script = UserScript::new(first(&given.texts), keys, words)?;
         if !numbers.flag(0, true) {
             script = script.repeatable();
         }

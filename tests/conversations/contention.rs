@@ -156,7 +156,7 @@ impl Simulation {
             }
             None => {
                 estimator.on_release(now);
-                Input::Notified { within: estimator.within() }
+                Input::Notified { within: estimator.retry_spread() }
             }
         };
         self.handle(client, input);
@@ -308,7 +308,7 @@ fn hand_off(
     estimator.on_release(now);
     let grant = GrantNotice { lease: None, listeners: Some(listeners) };
     estimator.on_grant(grant, retried, now + ms(took_ms));
-    estimator.within()
+    estimator.retry_spread()
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn every_release_without_a_published_grant_halves_the_estimate_of_competitors() 
     let of_eight = hand_off(&mut estimator, 10, 9, true);
     for divisor in [1, 2, 4, 8] {
         estimator.on_release(Instant::from_millis(0, 0));
-        let within = estimator.within();
+        let within = estimator.retry_spread();
         assert!(
             within.abs_diff(of_eight / divisor) < Duration::from_micros(1),
             "{within:?} {divisor}"

@@ -7,7 +7,7 @@ use std::time::Duration;
 use edgelatch::Error;
 use edgelatch::blocking::Client;
 use edgelatch::client::{
-    AcquireOptions, GuardedWrite, LeaseEnd, OwnScript, ReadWriteSettings, Released, RunError,
+    AcquireOptions, GuardedWrite, LeaseEnd, ReadWriteSettings, Released, RunError, UserScript,
 };
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::timing::{GuardMemory, PeerSkew};
@@ -88,7 +88,7 @@ fn a_lease_is_tried_waited_for_renewed_and_released() {
     lease.renew(Some(Duration::from_secs(100))).unwrap();
     assert!(lease.remaining() > Duration::from_secs(90) && lease.is_held().unwrap());
     assert_eq!(lock.inspect().unwrap().last_token, lease.token().as_u64());
-    let script = OwnScript::new("return ARGV[1]", vec![], vec!["x".into()]).unwrap();
+    let script = UserScript::new("return ARGV[1]", vec![], vec!["x".into()]).unwrap();
     assert_eq!(lease.eval(&script), Ok("\"x\"".to_owned()));
     let guard = beside.client.guard("total", GuardMemory::DEFAULT).unwrap();
     guard.write(&lease, None, &GuardedWrite::set("1", None)).unwrap();

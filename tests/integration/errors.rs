@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use edgelatch::client::{AcquireOptions, Client, RunError};
-use edgelatch::client::{GuardedWrite, OwnScript};
+use edgelatch::client::{GuardedWrite, UserScript};
 use edgelatch::error::{AcquireError, FailureKind, RefusalKind};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 use edgelatch::{Error, Gateway};
@@ -108,7 +108,8 @@ async fn every_error(env: &TestEnv, client: &NativeClient) -> Vec<(String, Named
     let error = guard.write(&lease, None, &GuardedWrite::claim()).await.unwrap_err();
     note("write", named(&error), &error);
     newer.release().await.unwrap();
-    let error = lease.eval(&OwnScript::new("return 1", vec![], vec![]).unwrap()).await.unwrap_err();
+    let error =
+        lease.eval(&UserScript::new("return 1", vec![], vec![]).unwrap()).await.unwrap_err();
     note("eval", named(&error), &error);
     let error = lease.renew(None).await.unwrap_err();
     note("renew", named(&error), &error);

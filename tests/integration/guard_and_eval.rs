@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::Error;
-use edgelatch::client::{GuardedWrite, OwnScript};
+use edgelatch::client::{GuardedWrite, UserScript};
 use edgelatch::error::{EvalError, GuardError, LossReason, RequestError};
 use edgelatch::timing::GuardMemory;
 
@@ -164,18 +164,18 @@ async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     });
     let keys = || vec!["{job}:total".to_owned()];
     let count =
-        OwnScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
+        UserScript::new("return redis.call('INCRBY', KEYS[1], ARGV[1])", keys(), vec!["5".into()]);
     let count = count.unwrap();
     assert_eq!(env.in_virtual_time(&host, lease.eval(&count)).await, Ok("5".to_owned()));
     assert_eq!(lease.eval(&count).await, Ok("10".to_owned()));
-    let table = OwnScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
+    let table = UserScript::new("return {1, 'two', false}", vec![], vec![]).unwrap();
     assert_eq!(lease.eval(&table).await, Ok(r#"[1,"two",null]"#.to_owned()));
-    let fails = OwnScript::new("return redis.call('HGET', KEYS[1], 'x')", keys(), vec![]).unwrap();
+    let fails = UserScript::new("return redis.call('HGET', KEYS[1], 'x')", keys(), vec![]).unwrap();
     assert!(matches!(
         lease.eval(&fails).await,
         Err(Error { kind: EvalError::ScriptFailed(_), .. })
     ));
-    let elsewhere = OwnScript::new("return 1", vec!["elsewhere".into()], vec![]).unwrap();
+    let elsewhere = UserScript::new("return 1", vec!["elsewhere".into()], vec![]).unwrap();
     let refused = lease.eval(&elsewhere).await.unwrap_err();
     assert!(matches!(refused.kind, EvalError::Request(RequestError::InvalidOption(_))));
 
@@ -204,7 +204,7 @@ async fn a_script_that_does_not_compile_is_reported_in_redis_words() {
         ("return \"canary", "unfinished string"),
         ("return 1 314159", "'end' expected"),
     ] {
-        let script = OwnScript::new(text, vec![], vec![]).unwrap();
+        let script = UserScript::new(text, vec![], vec![]).unwrap();
         let error = lease.eval(&script).await.unwrap_err();
         let EvalError::ScriptFailed(reason) = &error.kind else { panic!("{text}: {error:?}") };
         assert!(reason.starts_with(response), "{text}: {reason}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch::client::{
-    AcquireOptions, Client, LeaseEnd, OwnScript, ReadWriteLock, ReadWriteSettings, Released,
+    AcquireOptions, Client, LeaseEnd, ReadWriteLock, ReadWriteSettings, Released, UserScript,
 };
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::host::Host;
@@ -94,7 +94,7 @@ async fn a_read_confirmed_after_the_end_of_its_write_has_the_readers_token() {
     assert_eq!(reader.token(), beside.token());
 
     // Redis may still have an older token in the hold itself; this must not count as a loss.
-    let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
+    let script = UserScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     assert_eq!(reader.eval(&script).await, Ok("1".to_owned()));
     reader.renew(None).await.unwrap();
     assert_eq!(reader.token(), beside.token());

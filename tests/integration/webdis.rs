@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, GuardedWrite, OwnScript, Released};
+use edgelatch::client::{AcquireOptions, GuardedWrite, Released, UserScript};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, RequestError};
 use edgelatch::timing::{GuardMemory, PeerSkew};
 
@@ -60,9 +60,9 @@ async fn semaphores_latches_guards_and_scripts_work() {
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     let guard = client.guard("total", GuardMemory::DEFAULT).unwrap();
     guard.write(&lease, None, &GuardedWrite::set("a/b.c?d", None)).await.unwrap();
-    let own = OwnScript::new("return {ARGV[1], 7}", vec![], vec!["x/y é".into()]).unwrap();
+    let own = UserScript::new("return {ARGV[1], 7}", vec![], vec!["x/y é".into()]).unwrap();
     assert_eq!(lease.eval(&own).await.unwrap().to_string(), r#"["x/y é",7]"#);
-    let zero = OwnScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
+    let zero = UserScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
     let refused = lease.eval(&zero).await.unwrap_err();
     let EvalError::Request(RequestError::Refused(refusal)) = refused.kind else {
         panic!("{refused:?}")

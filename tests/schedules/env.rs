@@ -90,7 +90,7 @@ impl<T: Copy + Ord> Env<T> {
     }
 
     /// Whether clients still begin new work.
-    pub(crate) const fn is_open(&self) -> bool {
+    pub(crate) const fn accepts_new_work(&self) -> bool {
         self.now < self.closes_at
     }
 

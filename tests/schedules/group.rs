@@ -102,7 +102,7 @@ impl Scenario for Group {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH_MS: u64 = 60_000;
+    const WORK_MS: u64 = 60_000;
 
     fn new(
         Settings { tolerated_skew, max_skew, max_java_pause }: Settings,
@@ -193,7 +193,7 @@ impl Scenario for Group {
     }
 
     fn on_timer(&mut self, timer: Timer) -> Check {
-        if !self.env.is_open() {
+        if !self.env.accepts_new_work() {
             return Ok(());
         }
         // With a long pause a client may lose its hold.

@@ -62,7 +62,7 @@ impl Scenario for Guard {
     /// The only timer: it starts the next write.
     type Timer = ();
 
-    const LENGTH_MS: u64 = 0;
+    const WORK_MS: u64 = 0;
 
     fn new(settings: Settings, mut env: Env<()>) -> Self {
         env.set_timer((), 0);

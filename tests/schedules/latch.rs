@@ -7,7 +7,7 @@ use edgelatch_proto::protocol::calls::{CountDownLatchCalls, LatchCount};
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::Publish;
 
-use super::ledger::is_recorded;
+use super::ledger::is_repeated;
 use super::machines::{Machines, Progress, Timer};
 use super::network::arg;
 use super::runner::{
@@ -40,7 +40,7 @@ impl Scenario for Latch {
     type Settings = ();
     type Timer = Timer;
 
-    const LENGTH_MS: u64 = 60_000;
+    const WORK_MS: u64 = 60_000;
 
     fn new((): (), env: Env<Timer>) -> Self {
         let calls = CountDownLatchCalls::new(LockName::parse(NAME).unwrap(), Publish::Plain);
@@ -55,7 +55,7 @@ impl Scenario for Latch {
 
     fn on_executed(&mut self, request: &Request, reply: &Reply) -> Check {
         let (args, code) = (request.call.args(), reply.code as i64);
-        if request.script() != "latch_change" || code < 0 || is_recorded(reply) {
+        if request.script() != "latch_change" || code < 0 || is_repeated(reply) {
             return Ok(());
         }
         match (args[arg::OPERATION].as_str(), code) {

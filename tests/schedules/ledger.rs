@@ -7,8 +7,9 @@ use edgelatch_proto::protocol::reply::Reply;
 
 use super::runner::Check;
 
-/// Whether the reply to an idempotent call is the one that Redis recorded at an earlier execution.
-pub(crate) const fn is_recorded(reply: &Reply) -> bool {
+/// Whether Redis recorded this reply at an earlier execution of the idempotent call, and now
+/// repeats it.
+pub(crate) const fn is_repeated(reply: &Reply) -> bool {
     reply.ms != 0
 }
 

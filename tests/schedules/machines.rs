@@ -150,7 +150,7 @@ impl Machines {
 
     pub(crate) fn on_timer(&mut self, timer: Timer) -> Option<Progress> {
         match timer {
-            Timer::Idle(client) => self.env.is_open().then_some(Progress::Idle(client)),
+            Timer::Idle(client) => self.env.accepts_new_work().then_some(Progress::Idle(client)),
             Timer::Machine(client) => self.step(client, Input::Timeout),
             Timer::Work(client) => {
                 self.end_work(client);

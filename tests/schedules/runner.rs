@@ -55,7 +55,7 @@ pub(crate) trait Scenario: Sized {
     type Timer: Copy + Ord;
 
     /// For how many milliseconds clients begin new work. The schedule ends when no event is left.
-    const LENGTH_MS: u64;
+    const WORK_MS: u64;
 
     fn new(settings: Self::Settings, env: Env<Self::Timer>) -> Self;
 
@@ -107,7 +107,7 @@ pub(crate) fn execute<S: Scenario>(scenario: &mut S, request: &Request) -> Resul
 
 /// Plays one schedule.
 pub(crate) fn play<S: Scenario>(plan: Plan<S::Settings>, seed: u64) -> Result<Coverage, Violation> {
-    let env = Env::new(&plan, seed, S::LENGTH_MS);
+    let env = Env::new(&plan, seed, S::WORK_MS);
     let mut scenario = S::new(plan.settings, env);
     let result = play_events(&mut scenario);
     let env = scenario.env();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use edgelatch::Error;
 use edgelatch::Lease;
-use edgelatch::client::{GuardedWrite, OwnScript};
+use edgelatch::client::{GuardedWrite, UserScript};
 use edgelatch::error::{EvalError, GuardError, RequestError};
 use edgelatch::timing::GuardMemory;
 use edgelatch_proto::protocol::reply::RespValue;
@@ -86,7 +86,7 @@ impl Workload {
         let sim = &self.sim;
         let number = sim.checker.borrow_mut().writes.begin();
         let key = format!("{{{}}}:{number}", NAMES[0]);
-        let script = OwnScript::new(OWN_SCRIPT, [key].into(), ["1".to_owned()].into()).unwrap();
+        let script = UserScript::new(OWN_SCRIPT, [key].into(), ["1".to_owned()].into()).unwrap();
         let answer = lease.eval(&script).await;
         sim.trace(|| format!("host {} has run {number}: {answer:?}", self.host));
         let result = match answer {

@@ -4,7 +4,7 @@
 use edgelatch_proto::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId};
 use edgelatch_proto::protocol::calls::{
     BatchSize, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls,
-    Member, OwnScript, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try,
+    Member, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try, UserScript,
     WriteCalls,
 };
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -237,8 +237,8 @@ async fn life_of(
 
 /// The caller's script with as many words, and as large a result, as it may have.
 fn eval(target: &Target, me: OwnerId, grant: FencingToken, bound: Bound) -> Option<ScriptCall> {
-    let words = vec![String::from("word"); OwnScript::WORDS_MAX];
-    let script = OwnScript::new(LARGE_RESULT, Vec::new(), words).unwrap();
+    let words = vec![String::from("word"); UserScript::WORDS_MAX];
+    let script = UserScript::new(LARGE_RESULT, Vec::new(), words).unwrap();
     let call = target.eval(me, grant, &script).ok()?;
     Some(call.call(request(17), bound))
 }

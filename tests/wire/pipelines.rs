@@ -2,7 +2,7 @@
 //! `tests/vectors/upstash.json`.
 
 use edgelatch_proto::error::FailureKind;
-use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::calls::UserScript;
 use edgelatch_proto::protocol::exchange::{Exchange, Step};
 use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, PipelineOutcome, Request};
 use edgelatch_proto::protocol::script::ScriptCall;
@@ -133,7 +133,7 @@ fn the_newest_sync_token_goes_with_several_and_theirs_is_kept() {
 #[test]
 fn calls_that_may_share_a_request() {
     let [inspect, ..] = three_calls();
-    let own = OwnScript::new("return 1", vec![], vec![]).unwrap();
+    let own = UserScript::new("return 1", vec![], vec![]).unwrap();
     let eval = calls::lock("job").0.eval(calls::owner(1), calls::token(7), &own).unwrap();
     let eval = eval.call(calls::request(9), calls::bound(1, 0));
     let (upstash, webdis) = (gateway(&Value::Null), Gateway::webdis("https://x.example", ""));

@@ -1,7 +1,7 @@
 //! Requests to Webdis and its responses: `tests/vectors/webdis.json`.
 
 use edgelatch_proto::error::RefusalKind;
-use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::calls::UserScript;
 use edgelatch_proto::protocol::exchange::Answer;
 use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities, Request};
 use edgelatch_proto::protocol::script::ScriptCall;
@@ -86,9 +86,9 @@ fn every_conversation_ends_as_in_its_vector() {
 #[test]
 fn a_call_that_the_dialect_cannot_express_is_rejected_before_it_is_sent() {
     let lock = calls::lock("job").0;
-    let with_zero = OwnScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
-    let zero_inside = OwnScript::new("return '\0'", vec![], vec![]).unwrap();
-    let eval = |own: &OwnScript| {
+    let with_zero = UserScript::new("return ARGV[1]", vec![], vec!["a\0b".into()]).unwrap();
+    let zero_inside = UserScript::new("return '\0'", vec![], vec![]).unwrap();
+    let eval = |own: &UserScript| {
         let once = lock.eval(calls::owner(1), calls::token(7), own).unwrap();
         once.call(calls::request(9), calls::bound(1, 0))
     };

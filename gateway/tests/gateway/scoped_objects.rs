@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::client::{
-    AcquireOptions, Client, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+    AcquireOptions, Client, FairSettings, GuardedWrite, Lock, Released, SpinBackoff, UserScript,
 };
 use edgelatch::error::{AcquireError, EvalError, RefusalKind};
 use edgelatch::host::TokioHost;
@@ -125,7 +125,7 @@ async fn a_gate_opens_and_a_guard_lets_write() {
     guard.write(&lease, None, &GuardedWrite::set("7", None)).await.unwrap();
     assert_eq!(guard.newest().await.unwrap(), Some(lease.token().as_u64()));
     // A caller's script could use keys of any client.
-    let script = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
+    let script = UserScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     assert!(matches!(lease.eval(&script).await, Err(Error { kind: EvalError::Request(_), .. })));
     let foreign = client.guard("total", GuardMemory::DEFAULT).unwrap();
     assert!(foreign.write(&lease, None, &GuardedWrite::set("7", None)).await.is_err());

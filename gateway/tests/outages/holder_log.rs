@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use edgelatch::Error;
 use edgelatch::Lease;
-use edgelatch::client::OwnScript;
+use edgelatch::client::UserScript;
 use edgelatch::error::{EvalError, FailureKind, LossReason, RequestError};
 use edgelatch::host::Host;
 use edgelatch::transport::Transport;
@@ -59,7 +59,7 @@ impl HolderLog {
         if self.object == Object::Permits {
             return self.add_with_permit(acquisition, lease).await;
         }
-        let script = OwnScript::new(WRITE, vec![self.list.clone()], vec![acquisition.to_string()]);
+        let script = UserScript::new(WRITE, vec![self.list.clone()], vec![acquisition.to_string()]);
         let result = lease.eval(&script.unwrap().repeatable()).await;
         result.map(drop).map_err(Error::into_kind)
     }

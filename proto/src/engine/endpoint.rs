@@ -49,7 +49,7 @@ pub(super) struct Endpoint {
     pub(super) streams_max: usize,
     /// Whether an operation may be polling since it got no subscription. If none is, the end of
     /// another subscription concerns no operation.
-    pub(super) may_poll: bool,
+    pub(super) may_have_pollers: bool,
     pub(super) capabilities: GatewayCapabilities,
     pub(super) rollback: RollbackDetector,
     pub(super) health: Health,
@@ -66,7 +66,7 @@ impl Endpoint {
         Self {
             gateway,
             streams_max,
-            may_poll: false,
+            may_have_pollers: false,
             capabilities: GatewayCapabilities::default(),
             rollback: RollbackDetector::default(),
             health: Health::default(),

@@ -21,7 +21,7 @@ const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Health {
     /// Whether no stream is opened any more.
-    is_unsupported: bool,
+    has_no_streams: bool,
     failures: u32,
     ack_timeouts: u32,
     retry_at: Option<Instant>,
@@ -35,8 +35,8 @@ pub(super) struct Health {
 
 impl Health {
     /// Whether this client opens no more streams at this gateway, for as long as the client lives.
-    pub(super) const fn is_unsupported(&self) -> bool {
-        self.is_unsupported
+    pub(super) const fn has_no_streams(&self) -> bool {
+        self.has_no_streams
     }
 
     /// Records that a waiter has no stream.
@@ -45,7 +45,7 @@ impl Health {
     }
 
     pub(super) fn can_open(&self, now: Instant) -> bool {
-        !self.is_unsupported && self.retry_at.is_none_or(|until| now.has_reached(until))
+        !self.has_no_streams && self.retry_at.is_none_or(|until| now.has_reached(until))
     }
 
     /// When a stream may be opened again, if it has to wait.
@@ -78,7 +78,7 @@ impl Health {
                 self.delay_retry(retry_after, now);
             }
             StreamStatus::Unsupported => {
-                self.is_unsupported = true;
+                self.has_no_streams = true;
                 self.on_polling();
             }
         }
@@ -109,7 +109,7 @@ impl Health {
     /// Records that the acknowledgement of a subscription has not come.
     pub(super) fn on_ack_timeout(&mut self, now: Instant) {
         self.ack_timeouts += 1;
-        self.is_unsupported |= self.ack_timeouts >= ACK_TIMEOUTS_MAX;
+        self.has_no_streams |= self.ack_timeouts >= ACK_TIMEOUTS_MAX;
         self.on_failure(now);
     }
 

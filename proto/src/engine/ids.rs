@@ -36,7 +36,7 @@ pub struct ScopeId(pub(super) u32);
 
 impl ScopeId {
     /// The scope of a whole program.
-    pub const SHARED: Self = Self(0);
+    pub const GLOBAL: Self = Self(0);
 
     /// The number of the scope.
     pub const fn number(self) -> u32 {

@@ -180,7 +180,7 @@ pub struct Engine {
     events: VecDeque<Event>,
     inputs: VecDeque<(OpId, Input)>,
     /// The subscriptions whose waiters may have an event.
-    notified: Vec<Key>,
+    to_notify: Vec<Key>,
     /// The holds that have changed.
     changed: Vec<HoldId>,
     /// The owners one of whose acquisitions has ended, so that the waiting ones may begin.
@@ -332,7 +332,7 @@ impl Engine {
         loop {
             if let Some((op, input)) = self.inputs.pop_front() {
                 self.on_input(op, input, cx);
-            } else if let Some(subscription) = self.notified.pop() {
+            } else if let Some(subscription) = self.to_notify.pop() {
                 self.notify(subscription, cx);
             } else if let Some(hold) = self.changed.pop() {
                 self.hold_changed(hold, cx);

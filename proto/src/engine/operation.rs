@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::acquisition::{Acquisition, CANCELLED};
 use super::runner::{MachineOutcome, Runner};
 use super::schedule::RenewalSchedule;
-use super::subscription::Listener;
+use super::subscription::WaiterRef;
 use super::waiters::RetryOutcome;
 use super::{Context, EndpointId, Engine, Event, HoldId, Key, LeaseEnd, OpId, ScopeId};
 use crate::error::{AcquireError, FailureKind, LossReason, ReleaseError, RequestError};
@@ -50,7 +50,7 @@ pub(super) struct Operation {
     /// The calls under way: the machine's endpoint and id of each, and its entry among the
     /// engine's calls.
     calls: Vec<(usize, CallId, Key)>,
-    pub(super) listener: Option<Listener>,
+    pub(super) waiter_ref: Option<WaiterRef>,
     /// The topic that the machine has requested a subscription to.
     wanted_topic: Option<(EndpointId, Topic)>,
     /// Whether a request of it was sent.
@@ -87,7 +87,7 @@ impl Operation {
             runner: None,
             endpoints: Vec::new(),
             calls: Vec::new(),
-            listener: None,
+            waiter_ref: None,
             wanted_topic: None,
             has_sent: false,
             sent_at: now,
@@ -234,13 +234,13 @@ impl Engine {
     ) {
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         operation.sent_at = now;
-        let (scope, listener) = (operation.scope, operation.listener);
+        let (scope, waiter_ref) = (operation.scope, operation.waiter_ref);
         let (replaced, kept): (Vec<_>, _) =
             operation.calls.iter().copied().partition(|(other, ..)| *other == index);
         operation.calls = kept;
         let to = operation.endpoints.get(index).copied();
         replaced.into_iter().for_each(|(.., key)| self.drop_call(key));
-        if let Some((waiters, waiter)) = self.waiters_of(listener) {
+        if let Some((waiters, waiter)) = self.waiters_of(waiter_ref) {
             waiters.on_sent(waiter);
         }
         let Some(to) = to else { return };
@@ -254,15 +254,15 @@ impl Engine {
     /// Updates the subscription of an operation whose machine waits.
     fn wait(&mut self, op: OpId, why: TimeoutReason, cx: &mut Context<'_>) {
         let Some(operation) = self.ops.get(op.0) else { return };
-        let listener = operation.listener;
-        if let Some((waiters, waiter)) = self.waiters_of(listener) {
+        let waiter_ref = operation.waiter_ref;
+        if let Some((waiters, waiter)) = self.waiters_of(waiter_ref) {
             waiters.on_timeout_set(waiter, why);
         }
         if why == TimeoutReason::LastTry {
             // A waiter with nothing left but its last attempt leaves messages to other waiters.
             return self.unsubscribe(op);
         }
-        if why == TimeoutReason::ReplyDue || listener.is_some() {
+        if why == TimeoutReason::ReplyDue || waiter_ref.is_some() {
             return;
         }
         self.subscribe_operation(op, cx);
@@ -273,9 +273,9 @@ impl Engine {
         let Some(operation) = self.ops.get_mut(op.0) else { return };
         let (scope, sent_at) = (operation.scope, operation.sent_at);
         let Some(wanted) = operation.wanted_topic.take() else { return };
-        let listener = self.subscribe((op, scope), &wanted, sent_at, cx);
+        let waiter_ref = self.subscribe((op, scope), &wanted, sent_at, cx);
         if let Some(operation) = self.ops.get_mut(op.0) {
-            (operation.listener, operation.wanted_topic) = (listener, Some(wanted));
+            (operation.waiter_ref, operation.wanted_topic) = (waiter_ref, Some(wanted));
         }
     }
 
@@ -283,7 +283,7 @@ impl Engine {
     /// subscription has ended. Otherwise a fair lock's waiter could reach the head of the queue
     /// while it polls, and every waiter behind it would wait for its next poll.
     pub(super) fn subscribe_next(&mut self, endpoint: EndpointId, cx: &mut Context<'_>) {
-        if !self.endpoint(endpoint).is_some_and(|endpoint| endpoint.may_poll) {
+        if !self.endpoint(endpoint).is_some_and(|endpoint| endpoint.may_have_pollers) {
             return;
         }
         let polls = |operation: &Operation| {
@@ -291,7 +291,7 @@ impl Engine {
             let pauses = operation.deadline.is_some_and(|(_, why)| {
                 !matches!(why, TimeoutReason::ReplyDue | TimeoutReason::LastTry)
             });
-            wants && pauses && operation.listener.is_none() && !operation.is_over()
+            wants && pauses && operation.waiter_ref.is_none() && !operation.is_over()
         };
         let mut oldest: Option<(Key, &Operation)> = None;
         for other in self.ops.iter().filter(|(_, operation)| polls(operation)) {
@@ -301,7 +301,7 @@ impl Engine {
         }
         let oldest = oldest.map(|(key, _)| OpId(key));
         if let Some(endpoint) = self.endpoint_mut(endpoint) {
-            endpoint.may_poll = oldest.is_some();
+            endpoint.may_have_pollers = oldest.is_some();
         }
         if let Some(oldest) = oldest {
             self.subscribe_operation(oldest, cx);
@@ -312,10 +312,10 @@ impl Engine {
     fn stop(&mut self, op: OpId, is_served: bool) {
         self.set_deadline(op, None);
         let Some(operation) = self.ops.get_mut(op.0) else { return };
-        let (calls, listener) = (core::mem::take(&mut operation.calls), operation.listener);
+        let (calls, waiter_ref) = (core::mem::take(&mut operation.calls), operation.waiter_ref);
         calls.into_iter().for_each(|(.., key)| self.drop_call(key));
         // A waiter that was woken and did not acquire passes the message on when it leaves.
-        if is_served && let Some((waiters, waiter)) = self.waiters_of(listener) {
+        if is_served && let Some((waiters, waiter)) = self.waiters_of(waiter_ref) {
             waiters.on_retry_outcome(waiter, RetryOutcome::Acquired);
         }
         self.unsubscribe(op);

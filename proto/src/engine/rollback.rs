@@ -40,15 +40,15 @@ impl RollbackDetector {
         let by = behind(before).min(behind(self.clock)).filter(|by| *by > APART);
         self.clock = Some(clock);
         if let Some(by) = by {
-            let times = self.last_rollback.map_or(0, |(times, _)| times);
-            self.last_rollback = Some((times.wrapping_add(1), by));
+            let count = self.last_rollback.map_or(0, |(count, _)| count);
+            self.last_rollback = Some((count.wrapping_add(1), by));
         }
         by.is_some()
     }
 
     /// The number of backward steps and the size of the last one; `None` if that number is `seen`.
     pub(super) fn last_rollback(&self, seen: u32) -> Option<(u32, Duration)> {
-        self.last_rollback.filter(|(times, _)| *times != seen)
+        self.last_rollback.filter(|(count, _)| *count != seen)
     }
 
     /// The newest remembered token of the names of `target`; `None` if several clients can

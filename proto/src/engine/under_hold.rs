@@ -5,7 +5,7 @@ use alloc::string::String;
 use super::{Context, EndpointId, Engine, HoldId, LeaseEnd};
 use crate::error::{EvalError, InvalidOption, LossReason, RequestError};
 use crate::machine::script_result;
-use crate::protocol::calls::{IdempotentCall, OwnScript};
+use crate::protocol::calls::{IdempotentCall, UserScript};
 use crate::protocol::reply::Reply;
 use crate::protocol::script::Bound;
 use crate::timing::HORIZON;
@@ -31,7 +31,7 @@ impl Engine {
     pub fn script_call(
         &mut self,
         id: HoldId,
-        script: &OwnScript,
+        script: &UserScript,
         cx: &mut Context<'_>,
     ) -> Result<(EndpointId, IdempotentCall), RequestError> {
         self.check_lasts(id, cx).map_err(RequestError::Lost)?;

@@ -206,8 +206,12 @@ impl Waiters {
     }
 
     /// Takes the event of a waiter, and returns it as an input for the machine of its operation.
-    /// `within` is the time over which this client spreads its retries.
-    pub(super) fn take_input(&mut self, id: WaiterId, within: Duration) -> Option<(OpId, Input)> {
+    /// `retry_spread` is the time over which competing clients spread their retries.
+    pub(super) fn take_input(
+        &mut self,
+        id: WaiterId,
+        retry_spread: Duration,
+    ) -> Option<(OpId, Input)> {
         let waiter = self.get(id)?;
         let (op, event) = (waiter.op, waiter.event.take()?);
         if matches!(event, WaiterEvent::Notified | WaiterEvent::RetryForAll) {
@@ -220,7 +224,7 @@ impl Waiters {
                 Input::Subscribed { must_retry: true }
             }
             WaiterEvent::Subscribed => Input::Subscribed { must_retry: false },
-            WaiterEvent::Notified if retries_alone => Input::Notified { within },
+            WaiterEvent::Notified if retries_alone => Input::Notified { within: retry_spread },
             WaiterEvent::Notified => Input::Notified { within: Duration::ZERO },
             WaiterEvent::AcquiredByOther(lease) => {
                 // The machine skips its retry. If the retry is under way already, its outcome

@@ -1,14 +1,15 @@
 //! Estimates the number of competing clients, and spreads their retries.
 //!
 //! A message wakes one waiter of each client. If all of them retried at once, all but one would do
-//! so in vain. So each waits for a random time up to [`within`](ContentionEstimator::within); the
+//! so in vain. So each waits for a random time up to
+//! [`retry_spread`](ContentionEstimator::retry_spread); the
 //! first to retry is granted, the grant is published too, and a client that receives that message
 //! in time does not retry.
 //!
-//! That time is the number of competitors times the distance between the retries of two clients:
-//! the shortest observed hand-off times a factor. The factor grows when this client's retry came
-//! before the grant of another client, and shrinks otherwise, so that about one or two retries per
-//! hand-off are wasted. A client without competitors retries at once.
+//! That time is the number of competitors, multiplied by the mean time between the retry of one
+//! client and of the next: the shortest observed hand-off, multiplied by a factor. The factor grows
+//! when this client's retry came before the grant of another client, and shrinks otherwise, so that
+//! about one or two retries per hand-off are wasted. A client without competitors retries at once.
 
 use core::time::Duration;
 
@@ -22,7 +23,7 @@ const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
 /// The shortest time that a hand-off counts for, since the clock may not have advanced.
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The upper limit of the random time: the number of competitors may have fallen.
-const WITHIN_MAX: Duration = Duration::from_secs(2);
+const RETRY_SPREAD_MAX: Duration = Duration::from_secs(2);
 /// The factor 1 in fixed-point arithmetic.
 const SPREAD_ONE: u32 = 1024;
 /// The initial, smallest and largest factor.
@@ -37,7 +38,8 @@ pub struct ContentionEstimator {
     competitors: u32,
     /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
-    /// The mean distance between the retries of two clients, as a multiple of `min_handoff`.
+    /// The mean time between the retry of one client and of the next, as a multiple of
+    /// `min_handoff`, in units of 1/`SPREAD_ONE`.
     spread_factor: u32,
     /// When the last message arrived: the engine forgets estimates that are old.
     last_message_at: Option<Instant>,
@@ -79,8 +81,8 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(handoff, |before| before + before / 8);
             self.min_handoff = Some(handoff.min(before));
-            // Grows by half after a wasted retry; otherwise shrinks by 4/5, divided by the number
-            // of clients.
+            // Grows by half after a wasted retry; otherwise shrinks by 4/5 of itself, divided by
+            // the number of clients.
             let factor = if retried {
                 self.spread_factor + self.spread_factor / 2
             } else {
@@ -93,10 +95,10 @@ impl ContentionEstimator {
 
     /// The time after a release within which this client retries, at random; zero without
     /// competitors.
-    pub fn within(&self) -> Duration {
+    pub fn retry_spread(&self) -> Duration {
         let handoff = self.min_handoff.unwrap_or(HANDOFF_UNKNOWN);
         let distance = handoff.saturating_mul(self.spread_factor) / SPREAD_ONE;
-        distance.saturating_mul(self.competitors).min(WITHIN_MAX)
+        distance.saturating_mul(self.competitors).min(RETRY_SPREAD_MAX)
     }
 
     /// The time of the last message.

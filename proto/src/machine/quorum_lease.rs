@@ -30,12 +30,14 @@ impl QuorumLease {
         self.renewals.iter()
     }
 
-    /// The renewals of the parts, to exchange state with them.
+    /// The renewals of the parts, in their order. The engine sets the lease of a renewal when
+    /// another call of the same owner has extended it.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
         self.renewals.iter_mut()
     }
 
-    /// The state of the hold, as last known.
+    /// The state of the hold: lost, if fewer parts than the quorum are left; otherwise the least
+    /// certain state of a part.
     pub fn state(&self) -> LeaseState {
         let any = |state| self.parts().any(|part| part.state() == state);
         match self.loss() {
@@ -46,14 +48,15 @@ impl QuorumLease {
         }
     }
 
-    /// The reason of the loss, if fewer parts than the quorum are left.
+    /// The reason of the loss, if fewer parts than the quorum are left: the one of the last lost
+    /// part in their order.
     fn loss(&self) -> Option<LossReason> {
         let losses = self.parts().filter_map(|part| match part.state() {
             LeaseState::Lost(reason) => Some(reason),
             _ => None,
         });
-        let is_held = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
-        if self.parts().filter(is_held).count() < self.quorum { losses.last() } else { None }
+        let is_left = |part: &&Renewal| !matches!(part.state(), LeaseState::Lost(_));
+        if self.parts().filter(is_left).count() < self.quorum { losses.last() } else { None }
     }
 }
 
@@ -75,11 +78,11 @@ impl Machine for QuorumLease {
     }
 }
 
-/// Returns the lease of a hold of several parts: it ends when fewer than `quorum` of `leases` last.
-/// `None` with fewer leases than `quorum`.
+/// Returns the lease of a hold of several parts: it ends when fewer than `quorum` of `leases` are
+/// still valid. `None` with fewer leases than `quorum`, and with a quorum of 0.
 pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
-    let mut combined: Option<Lease> = None;
+    let mut result: Option<Lease> = None;
     // Takes the longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
     for _ in 0..quorum {
         let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
@@ -88,7 +91,7 @@ pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Le
         };
         let longest = (0..leases.len()).reduce(longer)?;
         let lease = leases.swap_remove(longest);
-        combined = Some(combined.map_or(lease, |combined| combined.sooner(&lease)));
+        result = Some(result.map_or(lease, |result| result.sooner(&lease)));
     }
-    combined
+    result
 }

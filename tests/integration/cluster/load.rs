@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use edgelatch::Error;
-use edgelatch::client::{AcquireOptions, Lease, OwnScript, Released};
+use edgelatch::client::{AcquireOptions, Lease, Released, UserScript};
 use edgelatch::error::{AcquireError, EvalError, RefusalKind, ReleaseError, RequestError};
 use edgelatch::host::{Host as _, TokioHost};
 use edgelatch::time::Instant;
@@ -139,7 +139,7 @@ impl Load {
                 let lease = lock.acquire().await.unwrap();
                 let key = counter(&self.tag, checker.kind);
                 let text = "return tonumber(redis.call('GET', KEYS[1]) or 0)";
-                let script = OwnScript::new(text, vec![key], vec![]).unwrap();
+                let script = UserScript::new(text, vec![key], vec![]).unwrap();
                 checker.check(lease.eval(&script).await.unwrap().parse().unwrap());
                 lease.release().await.unwrap();
             }
@@ -173,7 +173,7 @@ impl KindChecker {
         self.enter(token, &lease);
         if !["semaphore", "permits"].contains(&self.kind) {
             let text = "return redis.call('INCR', KEYS[1])";
-            let script = OwnScript::new(text, vec![key.to_owned()], vec![]).unwrap();
+            let script = UserScript::new(text, vec![key.to_owned()], vec![]).unwrap();
             self.count(lease.eval(&script).await.map(drop).map_err(|error| match error.kind {
                 EvalError::Request(error) => error,
                 other => panic!("{}: {other:?}", self.kind),

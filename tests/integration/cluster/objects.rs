@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use edgelatch::client::{
-    AcquireOptions, FairSettings, GuardedWrite, Lock, OwnScript, Released, SpinBackoff,
+    AcquireOptions, FairSettings, GuardedWrite, Lock, Released, SpinBackoff, UserScript,
 };
 use edgelatch::host::TokioHost;
 use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
@@ -141,7 +141,7 @@ pub(crate) async fn protect(client: &RecordingClient, name: &str) {
         assert_eq!(guard.newest().await, Ok(Some(lease.token().as_u64())), "{kind} {name}");
         let text = "redis.call('INCR', KEYS[1]) return redis.call('INCRBY', KEYS[1], ARGV[1])";
         let keys = vec![format!("{}:{kind}", beside(name))];
-        let script = OwnScript::new(text, keys, vec!["41".into()]).unwrap();
+        let script = UserScript::new(text, keys, vec!["41".into()]).unwrap();
         assert_eq!(lease.eval(&script).await.as_deref(), Ok("42"), "{kind} {name}");
         lease.release().await.unwrap();
     }

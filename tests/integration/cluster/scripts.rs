@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use edgelatch::client::{AcquireOptions, FairSettings, GuardedWrite, OwnScript};
+use edgelatch::client::{AcquireOptions, FairSettings, GuardedWrite, UserScript};
 use edgelatch::error::InvalidOption;
 use edgelatch::name::LockName;
 use edgelatch::timing::GuardMemory;
@@ -135,7 +135,7 @@ async fn a_script_of_the_caller_s_keeps_to_the_slot_of_its_lock() {
     let lease = client.lock(&here).unwrap().acquire().await.unwrap();
     let before = recorder.count();
     for keys in [vec![there.clone()], vec![beside(&here), there.clone()]] {
-        let script = OwnScript::new("return 1", keys, vec![]).unwrap();
+        let script = UserScript::new("return 1", keys, vec![]).unwrap();
         let refused = lease.eval(&script).await.unwrap_err();
         let edgelatch::error::EvalError::Request(edgelatch::error::RequestError::InvalidOption(no)) =
             refused.kind
@@ -146,7 +146,7 @@ async fn a_script_of_the_caller_s_keeps_to_the_slot_of_its_lock() {
     }
     assert_eq!(recorder.count(), before);
     let keys = vec![here.clone(), format!("{}:a", beside(&here)), beside(&here)];
-    let script = OwnScript::new("return #KEYS + redis.call('INCR', KEYS[2])", keys, vec![]);
+    let script = UserScript::new("return #KEYS + redis.call('INCR', KEYS[2])", keys, vec![]);
     assert_eq!(lease.eval(&script.unwrap()).await.as_deref(), Ok("4"));
     // A guard is in a slot of its own.
     let guard = client.guard(&there, GuardMemory::DEFAULT).unwrap();

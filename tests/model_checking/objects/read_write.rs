@@ -60,13 +60,13 @@ fn readers_with_a_token_each_would_fence_each_other() {
 }
 
 #[test]
-fn without_a_new_token_a_nested_read_has_the_token_of_its_write() {
+fn without_a_new_token_a_downgraded_read_keeps_the_token_of_its_write() {
     let world = sides([OUTER, INNER]);
     finds(World { without: Some(rules::DOWNGRADE), ..world }, properties::DOWNGRADE);
 }
 
 #[test]
-fn a_read_that_the_release_does_not_name_keeps_the_token_of_a_write_that_ended() {
+fn a_nested_read_not_named_in_the_release_keeps_the_token_of_its_write() {
     let renewed = World { times: &[0, 10], ..sides([OUTER, Plan { due_renewals: 1, ..INNER }]) };
     let repeated = World { copies: 1, times: &[0], ..sides([OUTER, INNER]) };
     for world in [renewed, repeated] {

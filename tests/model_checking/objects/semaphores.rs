@@ -84,15 +84,15 @@ fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
 fn giving_back_what_is_not_held_makes_permits() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], plan.operation.permits().unwrap());
-        finds(World { without: Some(rules::SET), ..world }, properties::COUNTED);
+        finds(World { without: Some(rules::RELEASES_HELD), ..world }, properties::COUNTED);
     }
 }
 
 #[test]
-fn without_eviction_an_expired_permit_is_lost() {
+fn permits_of_an_expired_hold_that_are_not_returned_are_miscounted() {
     for plan in [ONE, BATCH] {
         let world = counted([plan, plan], plan.operation.permits().unwrap());
-        finds(World { without: Some(rules::EVICTED), ..world }, properties::COUNTED);
+        finds(World { without: Some(rules::RETURNS_EXPIRED), ..world }, properties::COUNTED);
     }
 }
 

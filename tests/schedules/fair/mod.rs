@@ -30,7 +30,7 @@ const CLIENTS: usize = 3;
 /// The probability that a message is lost, in per cent.
 const MESSAGE_LOSS_PERCENT: u32 = 10;
 /// The length of a schedule, in milliseconds.
-const LENGTH_MS: u64 = 120_000;
+const WORK_MS: u64 = 120_000;
 
 const JAVA: JavaFair<'static> = JavaFair {
     name: "job",
@@ -66,11 +66,11 @@ impl Scenario for Fair {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH_MS: u64 = LENGTH_MS;
+    const WORK_MS: u64 = WORK_MS;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
         env.model.without_fair = settings.without_rule;
-        env.set_timer(Timer::Silence, LENGTH_MS);
+        env.set_timer(Timer::Silence, WORK_MS);
         let clients = (0..CLIENTS).map(Timer::Client);
         for timer in clients.chain((0..settings.java).map(Timer::Java)) {
             let delay = env.rng.u64(0..5_000);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
-use super::super::ledger::is_recorded;
+use super::super::ledger::is_repeated;
 use super::super::network::arg;
 use super::super::runner::{Check, Coverage, Owners, Requests};
 use super::{Kind, NAME, PERMITS, Settings};
@@ -80,16 +80,16 @@ impl Checker {
                 }
                 if code == Code::No {
                     coverage.count("refusals");
-                    // A refused last try ends its owner by a tombstone. A request without a bound
-                    // may arrive after the tombstone has expired, so there only the release counts
-                    // as the owner's end.
+                    // A refused last try leaves a tombstone, so its owner has ended. A request
+                    // without a bound may arrive after the tombstone has expired: its owner ends
+                    // only by a release.
                     if args[arg::LAST_TRY] == "1" && !args[arg::NOT_AFTER].is_empty() {
                         self.owners.record_end(latch);
                     }
                 }
             }
             "semaphore_release" | "permits_release" => drop(self.owners.record_end(latch)),
-            "semaphore_change" | "permits_change" if code as i64 >= 0 && !is_recorded(reply) => {
+            "semaphore_change" | "permits_change" if code as i64 >= 0 && !is_repeated(reply) => {
                 coverage.count("changes");
                 self.requests.record_execution(
                     &args[arg::REQUEST_ID],
@@ -155,7 +155,7 @@ impl Checker {
         }
         let is_taken = |(id, ends): (&String, &u64)| now < *ends && !set.contains_key(id);
         if self.java_ids.iter().any(is_taken) {
-            return Err("a permit of Java's was taken before its end".into());
+            return Err("a Java permit was taken before its end".into());
         }
         // A Redisson permit is over at its end, even while it is still in the set.
         self.java_ids.retain(|_, ends| now < *ends);

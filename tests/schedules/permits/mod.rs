@@ -1,6 +1,8 @@
 //! Semaphores and permit-expirable semaphores that Redisson uses too: each acquisition, release and
 //! change is counted exactly once, whatever the network does. Free and held permits together are
 //! always the number that the object has.
+//!
+//! A number with S is that of a scenario in `docs/reliability.md`.
 
 mod checker;
 mod rules;
@@ -30,7 +32,8 @@ const CLIENTS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// `RSemaphore`: Redis stores the number of free permits, and this library the holds beside it.
+    /// `RSemaphore`: Redisson's key has only the number of free permits. This library stores its
+    /// holds in another key of Redis.
     Semaphore,
     /// `RPermitExpirableSemaphore`: each held permit has an id and an end.
     Permits,
@@ -73,7 +76,8 @@ fn plan(kind: Kind) -> Plan<Settings> {
     Plan::new(NETWORK, settings)
 }
 
-struct Semaphore {
+/// A schedule of one semaphore of either kind.
+struct PermitSchedule {
     machines: Machines,
     settings: Settings,
     checker: Checker,
@@ -83,11 +87,11 @@ struct Semaphore {
     java_skew: i64,
 }
 
-impl Scenario for Semaphore {
+impl Scenario for PermitSchedule {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH_MS: u64 = 100_000;
+    const WORK_MS: u64 = 100_000;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
         env.model.put(NAME, Value::Text(PERMITS.to_string()), None);
@@ -145,7 +149,7 @@ impl Settings {
     }
 }
 
-impl Semaphore {
+impl PermitSchedule {
     fn on_progress(&mut self, progress: Option<Progress>) -> Check {
         match progress {
             None => {}
@@ -173,11 +177,11 @@ impl Semaphore {
     /// Lets Redisson acquire or release one permit.
     fn run_java(&mut self) {
         let (env, checker) = (&mut self.machines.env, &mut self.checker);
-        let acquires = env.rng.bool() && env.is_open();
+        let acquires = env.rng.bool() && env.accepts_new_work();
         if self.settings.kind == Kind::Semaphore {
             if acquires && env.model.java_takes(NAME, 1) {
                 checker.java_permits += 1;
-                env.coverage.count("permits of Java's");
+                env.coverage.count("Java permits");
             } else if !acquires && checker.java_permits > 0 {
                 env.model.java_gives(NAME, 1);
                 checker.java_permits -= 1;
@@ -190,8 +194,9 @@ impl Semaphore {
             let id = raw(&format!("f{:031x}", env.rng.u64(..)));
             let ends = now + env.rng.i64(1_000..20_000);
             if env.model.java_permits(at, ends, std::slice::from_ref(&id)).is_ok() {
-                env.coverage.count("permits of Java's");
-                // The end counts by the clock of the machine that acquired the permit.
+                env.coverage.count("Java permits");
+                // The permit expires when Redisson's clock reaches `ends`: converted to Redis'
+                // clock.
                 let ends = (ends - self.java_skew).cast_unsigned();
                 checker.java_ids.insert(id, ends);
             }
@@ -226,9 +231,8 @@ fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
 }
 
 fn assert_counted_once(seeds: u64, plan: &Plan<Settings>) {
-    let coverage = assert_all_hold::<Semaphore>(seeds, |_| plan.clone());
-    let all =
-        ["grants", "losses", "changes", "calls not executed", "refusals", "permits of Java's"];
+    let coverage = assert_all_hold::<PermitSchedule>(seeds, |_| plan.clone());
+    let all = ["grants", "losses", "changes", "calls not executed", "refusals", "Java permits"];
     coverage.assert_above(0, &all);
 }
 
@@ -265,6 +269,6 @@ fn permits_are_counted_once_although_the_network_delays_requests_by_minutes() {
 fn permits_are_counted_once_although_latches_are_evicted() {
     for kind in KINDS {
         let evicts_latches = |_| plan(kind).with(|plan| plan.settings.evicts_latches = true);
-        assert_all_hold::<Semaphore>(200, evicts_latches).assert_above(500, &["grants"]);
+        assert_all_hold::<PermitSchedule>(200, evicts_latches).assert_above(500, &["grants"]);
     }
 }

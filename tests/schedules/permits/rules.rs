@@ -2,7 +2,7 @@
 //! has ended, or take a valid hold.
 
 use super::super::runner::{Network, Plan, assert_violated};
-use super::{KINDS, Kind, NETWORK, Semaphore, Settings, plan};
+use super::{KINDS, Kind, NETWORK, PermitSchedule, Settings, plan};
 use test_support::script_model::Latches;
 use test_support::script_model::holds::rules;
 
@@ -12,13 +12,14 @@ const GRANTED_AFTER_END: &str = "granted after its end";
 const GRANTED_TWICE: &str = "granted twice";
 const LOST: &str = "is not stored";
 
-/// Checks that a schedule with this plan breaks an invariant.
+/// Checks that a schedule with this plan breaks an invariant, with one of the `expected` messages.
 fn assert_needed(seeds: u64, plan: &Plan<Settings>, expected: &[&str]) {
     let missing = format!("{:?}, {:?}", plan.without, plan.settings);
-    assert_violated::<Semaphore>(&missing, seeds, |_| plan.clone(), expected);
+    assert_violated::<PermitSchedule>(&missing, seeds, |_| plan.clone(), expected);
 }
 
-/// Checks that a schedule of each kind of semaphore breaks an invariant with the changed plan.
+/// Checks that a schedule of each kind of semaphore breaks an invariant with the changed plan, with
+/// one of the `expected` messages.
 fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected: &[&str]) {
     for kind in KINDS {
         assert_needed(400, &change(plan(kind)), expected);
@@ -60,12 +61,12 @@ fn a_renewal_of_a_hold_that_is_gone_adds_permits() {
 
 #[test]
 fn a_release_of_a_hold_that_is_gone_adds_permits() {
-    assert_both_need(|plan| plan.without(rules::SET), &[MISCOUNTED]);
+    assert_both_need(|plan| plan.without(rules::RELEASES_HELD), &[MISCOUNTED]);
 }
 
 #[test]
-fn without_eviction_an_expired_permit_is_lost() {
-    assert_both_need(|plan| with_leases(plan).without(rules::EVICTED), &[MISCOUNTED]);
+fn permits_of_an_expired_hold_that_are_not_returned_are_miscounted() {
+    assert_both_need(|plan| with_leases(plan).without(rules::RETURNS_EXPIRED), &[MISCOUNTED]);
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn a_hold_without_a_latch_is_counted_twice() {
 }
 
 #[test]
-fn without_a_bound_an_endless_hold_is_granted_again_after_ten_minutes() {
+fn without_a_bound_an_endless_hold_is_granted_again_after_its_latch_has_expired() {
     let network = Network {
         loss_percent: 30,
         reply_loss_percent: 30,
@@ -98,7 +99,7 @@ fn without_a_bound_an_endless_hold_is_granted_again_after_ten_minutes() {
 
 /// S93.
 #[test]
-fn without_a_tolerance_for_clock_skew_a_held_permit_of_java_s_is_granted() {
+fn without_a_tolerance_for_clock_skew_a_held_permit_is_granted_again() {
     let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.tolerated_skew = 0);
-    assert_needed(400, &plan, &[LOST, "a permit of Java's was taken"]);
+    assert_needed(400, &plan, &[LOST, "a Java permit was taken"]);
 }

@@ -42,8 +42,8 @@ impl ReadWrite {
         Ok(())
     }
 
-    /// Checks the token of a grant: a write's is new; a read's is above every write's, and is not
-    /// below that of another reader; a nested read has its write's.
+    /// Checks the token of a grant: a write gets a new one; a read gets one that is above every
+    /// write's and not below another reader's; a nested read gets the token of its write.
     fn check_grant(&mut self, index: usize, reply: &Reply) -> Check {
         let client = &self.clients[index];
         let token: u64 = reply.value.parse().unwrap();
@@ -79,17 +79,17 @@ impl ReadWrite {
     }
 
     /// Records the nested reads that outlive this write, and checks that the epoch minted for them
-    /// is a new token; 0 if none was minted.
+    /// is a new token. The epoch in the reply is 0 if none was minted.
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
         // The release names at most one of its nested reads; all of them outlive the write.
-        for (place, read) in self.clients.iter().enumerate() {
+        for (reader, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
                 && self.env.model.fields(NAME, self.env.now).any(|left| left == read.field)
             {
-                if write.nested == Some(place) {
-                    self.env.coverage.count("downgrades");
+                if write.nested == Some(reader) {
+                    self.env.coverage.count("named downgrades");
                 }
                 let token = self.owners.token(&write.field).unwrap();
                 self.downgraded.insert(read.field.clone(), token);
@@ -105,6 +105,7 @@ impl ReadWrite {
     /// Checks the invariants that hold after every event.
     pub(super) fn check_holds(&self) -> Check {
         let fields: BTreeSet<&str> = self.env.model.fields(NAME, self.env.now).collect();
+        // The mark of a waiting writer that keeps new readers out.
         let want = self.env.model.text("el:{job}:want");
         let has_record =
             |field: &&String| fields.contains(field.as_str()) || want.as_ref() == Some(*field);
@@ -144,8 +145,8 @@ impl ReadWrite {
         }
     }
 
-    /// Returns the field of the writer beside which this reader may read: its parent, or for a Java
-    /// thread itself. Empty for a reader without a parent.
+    /// Returns the field of the writer beside which this reader may read: its parent's, or a Java
+    /// thread's own. Empty for a reader without a parent.
     fn allowed_writer(&self, reader: &str) -> String {
         match self.clients.iter().find(|client| client.field == reader) {
             Some(Client { parent: Some(parent), .. }) => self.clients[*parent].field.clone(),
@@ -161,8 +162,8 @@ impl ReadWrite {
 
     /// Whether the field has a timeout key, which marks a reader as alive.
     fn has_timeout_key(&self, field: &str) -> bool {
-        let key = format!("{{job}}:{field}:rwlock_timeout:1");
         const NO_KEY: i64 = -2;
+        let key = format!("{{job}}:{field}:rwlock_timeout:1");
         self.env.model.pttl(&key, self.env.now) != NO_KEY
     }
 }

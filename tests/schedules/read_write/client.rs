@@ -10,7 +10,7 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use edgelatch_proto::timing::WantTime;
 
 use super::super::runner::{Check, Request};
-use super::{COPY_MS, PEER_LEASE_MS, ReadWrite, Timer, read_calls, write_calls};
+use super::{COPY_MS, REDISSON_LEASE_MS, ReadWrite, Timer, read_calls, write_calls};
 use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 
 /// The timeout of one attempt, in milliseconds.
@@ -55,7 +55,8 @@ pub(super) struct Client {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Trying,
-    Pausing,
+    /// Until the next try.
+    Waiting,
     Holding {
         until: u64,
         token: u64,
@@ -170,7 +171,7 @@ impl ReadWrite {
             Stage::Trying | Stage::Ending if attempts < MAX_ATTEMPTS => self.send(index),
             Stage::Trying => self.release(index),
             Stage::Ending => self.stop(index),
-            Stage::Pausing => self.try_again(index),
+            Stage::Waiting => self.try_again(index),
             Stage::Holding { until, .. } if now >= until => self.release(index),
             Stage::Holding { until, token: grant, .. } if renews => {
                 let (id, client) = (self.next_request(), &self.clients[index]);
@@ -182,6 +183,7 @@ impl ReadWrite {
                 client.stage = Stage::Holding { until, token: grant, is_renewing: true };
                 client.call = Some(call);
                 self.send(index);
+                // Replaces the timer of `send`: at the latest, the lease ends.
                 self.env.set_timer(Timer::Client(index), ATTEMPT_MS.min(until - now));
             }
             Stage::Holding { until, .. } => self.env.set_timer(Timer::Client(index), until - now),
@@ -201,7 +203,7 @@ impl ReadWrite {
         self.drop_lease(index);
         self.clients[index].stage = Stage::Over;
         self.env.cancel_timer(Timer::Client(index));
-        if self.env.is_open() && self.clients[index].parent.is_none() {
+        if self.env.accepts_new_work() && self.clients[index].parent.is_none() {
             let pause = self.env.rng.u64(1..1_000);
             self.env.set_timer(Timer::Begin(self.settings.clients + index), pause);
         }
@@ -231,13 +233,13 @@ impl ReadWrite {
     }
 
     /// Until when a client relies on its hold after the confirmation of a request that was sent at
-    /// `sent_at`. A reader trusts it
-    /// for at most `PEER_LEASE_MS`, since a Redisson reader's renewal may end the hash then; beside
-    /// a writer of this library Redisson holds nothing.
+    /// `sent_at`. A reader trusts it for at most `REDISSON_LEASE_MS`: the renewal of a Redisson
+    /// reader may set that expiry of the hash. A writer excludes Redisson's readers, so none
+    /// shortens its lease.
     fn confirmed_until(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, is_writer, .. } = self.clients[index];
         let is_limited = !is_writer && !self.settings.trusts_whole_lease;
-        sent_at + if is_limited { lease.min(PEER_LEASE_MS) } else { lease } - DRIFT_MS
+        sent_at + if is_limited { lease.min(REDISSON_LEASE_MS) } else { lease } - DRIFT_MS
     }
 
     fn on_try_reply(&mut self, index: usize, sent_at: u64, reply: &Reply) -> Check {
@@ -253,7 +255,7 @@ impl ReadWrite {
             Code::No | Code::Gone if self.clients[index].is_last => self.stop(index),
             Code::No if self.env.chance(self.settings.abort_percent) => self.release(index),
             Code::No => {
-                self.clients[index].stage = Stage::Pausing;
+                self.clients[index].stage = Stage::Waiting;
                 let pause = self.env.rng.u64(10..600);
                 self.env.set_timer(Timer::Client(index), pause);
             }
@@ -278,7 +280,7 @@ impl ReadWrite {
         env.set_timer(Timer::Client(index), pause.max(renewal.min(until - env.now)));
         let work = env.rng.u64(50..3_000);
         env.set_timer(Timer::Done(index), work.max(pause));
-        while self.clients[index].is_writer && self.env.is_open() && self.env.rng.bool() {
+        while self.clients[index].is_writer && self.env.accepts_new_work() && self.env.rng.bool() {
             let nested = self.clients.len();
             self.begin(Some(index));
             if self.env.rng.u8(0..4) > 0 {

@@ -1,7 +1,7 @@
 //! A thread of a Redisson client, which runs its scripts in Redis directly, without a network. It
 //! re-enters locks, renews all of its holds or none, and may die.
 
-use super::{NAME, PEER_LEASE_MS, ReadWrite, Timer};
+use super::{NAME, REDISSON_LEASE_MS, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_read_write::JavaRw;
 
@@ -12,14 +12,14 @@ const UNLOCK_LATCH_MS: u64 = 20_000;
 #[derive(Clone, Debug)]
 pub(super) struct Java {
     holder: String,
-    /// When the lease of each of its entries ends, by [`Side`]. A thread may enter several times,
-    /// and unlocks as often.
-    entries: [Vec<u64>; 2],
+    /// When the lease of each of its acquisitions ends, by [`Side`]. A thread may acquire a side
+    /// several times, and unlocks as often.
+    acquired: [Vec<u64>; 2],
     /// Whether it renews its holds.
     renews: bool,
     /// When it renewed them last, or acquired the first.
     renewed_at: u64,
-    /// Its lease in milliseconds: shorter than `PEER_LEASE_MS` without renewals.
+    /// Its lease in milliseconds: shorter than `REDISSON_LEASE_MS` without renewals.
     lease: u64,
     /// How many unlocks it has sent.
     unlocks: u64,
@@ -38,17 +38,17 @@ impl Java {
     pub(super) fn new(number: usize) -> Self {
         Self {
             holder: format!("1f1d3b8e-5a0a-4d2f-9f0e-0a6b7c8d9e0f:{number}"),
-            entries: [Vec::new(), Vec::new()],
+            acquired: [Vec::new(), Vec::new()],
             renews: false,
             renewed_at: 0,
-            lease: PEER_LEASE_MS,
+            lease: REDISSON_LEASE_MS,
             unlocks: 0,
             dead_predecessors: 0,
         }
     }
 
     fn holds(&self) -> bool {
-        self.entries.iter().any(|entries| !entries.is_empty())
+        self.acquired.iter().any(|side| !side.is_empty())
     }
 }
 
@@ -56,7 +56,7 @@ impl ReadWrite {
     pub(super) fn on_java_timer(&mut self, index: usize) {
         let Java { dead_predecessors, renews, renewed_at, .. } = self.java[index];
         let holds = self.java[index].holds();
-        if !holds && !self.env.is_open() {
+        if !holds && !self.env.accepts_new_work() {
             return;
         }
         if holds && self.env.chance(self.settings.java_death_percent) {
@@ -66,7 +66,7 @@ impl ReadWrite {
             self.java[index] =
                 Java { dead_predecessors, ..Java::new(index + 10 * dead_predecessors) };
         } else {
-            if holds && renews && self.env.now >= renewed_at + PEER_LEASE_MS / 3 {
+            if holds && renews && self.env.now >= renewed_at + REDISSON_LEASE_MS / 3 {
                 self.renew_java(index);
             }
             self.act_as_java(index);
@@ -77,11 +77,11 @@ impl ReadWrite {
 
     fn act_as_java(&mut self, index: usize) {
         let draw = self.env.rng.u8(0..10);
-        let [reads, writes] = self.java[index].entries.each_ref().map(Vec::len);
+        let [reads, writes] = self.java[index].acquired.each_ref().map(Vec::len);
         match (reads, writes, draw) {
             (0, 0, 0..2) => self.enter_java(index, Side::Read),
             (0, 0, 2..7) => self.enter_java(index, Side::Write),
-            // The thread re-enters. It reads within its write at most once: with two read entries,
+            // The thread re-enters. It reads within its write at most once: with two reads,
             // the unlock of one would shorten the write, a flaw of Redisson.
             (1, 0, 0) | (0, 1.., 0) => self.enter_java(index, Side::Read),
             (0, 1, 1) => self.enter_java(index, Side::Write),
@@ -95,60 +95,60 @@ impl ReadWrite {
     fn enter_java(&mut self, index: usize, side: Side) {
         if !self.java[index].holds() {
             // A thread renews all of its holds, or none.
-            let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..PEER_LEASE_MS));
+            let (renews, short) = (self.env.rng.bool(), self.env.rng.u64(300..REDISSON_LEASE_MS));
             let (java, renewed_at) = (&mut self.java[index], self.env.now);
             (java.renews, java.renewed_at) = (renews, renewed_at);
-            java.lease = if renews { PEER_LEASE_MS } else { short };
+            java.lease = if renews { REDISSON_LEASE_MS } else { short };
         }
         let (lease, now) = (self.java[index].lease, self.env.now);
-        let holds = self.run_java(index, |model, run| match side {
-            Side::Read => model.java_read_acquire(run, lease, now),
-            Side::Write => model.java_write_acquire(run, lease, now),
+        let holds = self.run_java(index, |model, thread| match side {
+            Side::Read => model.java_read_acquire(thread, lease, now),
+            Side::Write => model.java_write_acquire(thread, lease, now),
         });
         if holds {
-            self.java[index].entries[side as usize].push(now + lease);
+            self.java[index].acquired[side as usize].push(now + lease);
             let is_read = side == Side::Read;
-            self.env.coverage.count(if is_read { "reads of Java's" } else { "writes of Java's" });
+            self.env.coverage.count(if is_read { "Java reads" } else { "Java writes" });
         }
         self.record_java_leases(index);
     }
 
-    /// Unlocks one entry. If Redis does not hold the side any more, the thread relies on no entry
-    /// of it.
+    /// Releases one acquisition of a side. If the thread's hold of that side is gone from Redis, it
+    /// relies on that side no more.
     fn unlock_java(&mut self, index: usize, side: Side) {
         let java = &mut self.java[index];
         java.unlocks += 1;
         let id = java.unlocks * 1_000 + java.dead_predecessors as u64 * 10 + index as u64;
         let (latch, now) = (format!("redisson_unlock_latch:{{job}}:{id:032x}"), self.env.now);
         let latch = (latch.as_str(), UNLOCK_LATCH_MS);
-        let held = self.run_java(index, |model, run| match side {
-            Side::Read => model.java_read_unlock(run, latch, now),
-            Side::Write => model.java_write_unlock(run, PEER_LEASE_MS, latch, now),
+        let held = self.run_java(index, |model, thread| match side {
+            Side::Read => model.java_read_unlock(thread, latch, now),
+            Side::Write => model.java_write_unlock(thread, REDISSON_LEASE_MS, latch, now),
         });
-        let entries = &mut self.java[index].entries[side as usize];
-        entries.pop();
+        let acquired = &mut self.java[index].acquired[side as usize];
+        acquired.pop();
         if held.is_none() {
-            entries.clear();
+            acquired.clear();
         }
         self.record_java_leases(index);
     }
 
-    /// Renews both sides. A side that Redis does not hold any more is neither renewed nor relied
-    /// on.
+    /// Renews both sides. If the thread's hold of a side is gone from Redis, the thread relies on
+    /// that side no more.
     fn renew_java(&mut self, index: usize) {
         let now = self.env.now;
         self.java[index].renewed_at = now;
         for side in [Side::Read, Side::Write] {
-            if self.java[index].entries[side as usize].is_empty() {
+            if self.java[index].acquired[side as usize].is_empty() {
                 continue;
             }
-            let held = self.run_java(index, |model, run| match side {
-                Side::Read => model.java_read_renew(run, PEER_LEASE_MS, now),
-                Side::Write => model.java_write_renew(run, PEER_LEASE_MS, now),
+            let held = self.run_java(index, |model, thread| match side {
+                Side::Read => model.java_read_renew(thread, REDISSON_LEASE_MS, now),
+                Side::Write => model.java_write_renew(thread, REDISSON_LEASE_MS, now),
             });
-            let entries = &mut self.java[index].entries[side as usize];
-            entries.retain(|_| held);
-            entries.iter_mut().for_each(|until| *until = now + PEER_LEASE_MS);
+            let acquired = &mut self.java[index].acquired[side as usize];
+            acquired.retain(|_| held);
+            acquired.iter_mut().for_each(|until| *until = now + REDISSON_LEASE_MS);
         }
         self.record_java_leases(index);
     }
@@ -167,12 +167,12 @@ impl ReadWrite {
         self.leases.retain(|field| field.trim_end_matches(":write") != holder);
     }
 
-    /// Records that the thread relies on a side until the latest end of its entries.
+    /// Records that the thread relies on a side until its latest lease ends.
     fn record_java_leases(&mut self, index: usize) {
         self.drop_java_leases(index);
-        let Java { holder, entries: [reads, writes], .. } = &self.java[index];
-        for (field, entries) in [(holder.clone(), reads), (format!("{holder}:write"), writes)] {
-            if let Some(until) = entries.iter().max() {
+        let Java { holder, acquired: [reads, writes], .. } = &self.java[index];
+        for (field, ends) in [(holder.clone(), reads), (format!("{holder}:write"), writes)] {
+            if let Some(until) = ends.iter().max() {
                 self.leases.extend(field, *until);
             }
         }

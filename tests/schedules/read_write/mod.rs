@@ -1,6 +1,9 @@
 //! A read-write lock: readers and writers of this library and of Redisson, which may die or pause.
 //! A *nested read* is a read hold within the write hold of its *parent*; if the write is released
-//! first, the nested read outlives it: a downgrade. Readers share one fencing token, the *epoch*.
+//! first, the nested read outlives it: a downgrade. Readers share one fencing token, the *epoch*; a
+//! nested read has the token of its write until that ends.
+//!
+//! The rules with a letter and a number are those of `proto/src/protocol/README.md`.
 
 mod checker;
 mod client;
@@ -21,15 +24,15 @@ use client::Client;
 use java::Java;
 
 const NAME: &str = "job";
-/// The lease of Redisson's holders that renew, in milliseconds. Each renewal sets the end of the
-/// lock's hash to this time from now, even if a reader of this library has a longer lease.
-const PEER_LEASE_MS: u64 = 1_500;
+/// The lease of Redisson's holders that renew, in milliseconds. Each renewal sets the expiry
+/// of the lock's hash to this time from now, even if a reader of this library has a longer lease.
+const REDISSON_LEASE_MS: u64 = 1_500;
 /// How long a copy of a request may be in flight, in milliseconds.
 const COPY_MS: u64 = 12_000;
 /// The number of schedules of each test.
 const SCHEDULES: u64 = 300;
 
-/// The faults of one schedule. Numbers that end in `_percent` are probabilities.
+/// The faults and sizes of one schedule. Numbers that end in `_percent` are probabilities.
 #[derive(Clone, Debug)]
 struct Settings {
     /// The probability that a holder dies without a release.
@@ -49,15 +52,15 @@ struct Settings {
     clients: usize,
     /// The number of Java threads.
     java: usize,
-    /// Whether readers rely on their whole lease, even beyond `PEER_LEASE_MS`. Redisson's renewals
-    /// may end the hash earlier.
+    /// Whether readers rely on their whole lease, even beyond `REDISSON_LEASE_MS`. Redisson's
+    /// renewals may set an earlier expiry of the hash.
     trusts_whole_lease: bool,
     /// Whether Redis remembers requests without a bound for less time than their copies take, which
     /// rule C3 forbids.
     brief_memory: bool,
 }
 
-/// Draws the faults of one schedule.
+/// Draws the settings of one schedule.
 fn plan(seed: u64) -> Plan<Settings> {
     let mut rng = fastrand::Rng::with_seed(seed);
     // Half of the schedules are without a given fault.
@@ -120,7 +123,7 @@ impl Scenario for ReadWrite {
     type Settings = Settings;
     type Timer = Timer;
 
-    const LENGTH_MS: u64 = 15_000;
+    const WORK_MS: u64 = 15_000;
 
     fn new(settings: Settings, mut env: Env<Timer>) -> Self {
         (0..settings.clients).for_each(|number| env.set_timer(Timer::Begin(number), 0));
@@ -188,9 +191,9 @@ fn write_calls() -> WriteCalls {
 #[test]
 fn readers_and_writers_exclude_each_other_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
-    let our_events = ["reads", "writes", "nested reads", "downgrades"];
+    let our_events = ["reads", "writes", "nested reads", "named downgrades"];
     coverage.assert_above(SCHEDULES / 2, &our_events);
-    coverage.assert_above(SCHEDULES / 2, &["reads of Java's", "writes of Java's", "lost requests"]);
+    coverage.assert_above(SCHEDULES / 2, &["Java reads", "Java writes", "lost requests"]);
 }
 
 #[test]

@@ -12,12 +12,12 @@ use test_support::script_model::read_write::rules;
 use test_support::script_model::{Latches, ScriptModel, Value};
 
 /// The largest number of schedules that a test tries.
-const SCHEDULES: u64 = 2_000;
+const MAX_SCHEDULES: u64 = 2_000;
 
 /// Checks that a schedule with the changed plan breaks an invariant. `missing` names the rule.
 fn assert_needed(missing: &str, expected: &[&str], change: impl Fn(&mut Plan<Settings>)) {
     let plan = |seed| plan(seed).with(&change);
-    assert_violated::<ReadWrite>(missing, SCHEDULES, plan, expected);
+    assert_violated::<ReadWrite>(missing, MAX_SCHEDULES, plan, expected);
 }
 
 /// Checks that a schedule breaks an invariant if the scripts leave out this rule.
@@ -81,12 +81,12 @@ fn readers_with_a_token_each_would_fence_each_other() {
 }
 
 #[test]
-fn without_a_new_token_a_nested_read_has_the_token_of_its_write() {
+fn without_a_new_token_a_downgraded_read_keeps_the_token_of_its_write() {
     assert_rule_needed(rules::DOWNGRADE, &["has the token of a write that has ended"]);
 }
 
 #[test]
-fn a_read_that_the_release_of_its_write_does_not_name_keeps_the_write_s_token() {
+fn a_nested_read_not_named_in_the_release_keeps_the_token_of_its_write() {
     assert_rule_needed(rules::RISES, &["has the token of a write that has ended"]);
 }
 
@@ -96,7 +96,7 @@ fn without_a_check_of_its_parent_a_reader_is_granted_beside_a_writer() {
 }
 
 #[test]
-fn a_want_that_outlives_its_writer_keeps_readers_out_needlessly() {
+fn a_waiting_mark_that_outlives_its_writer_keeps_readers_out_needlessly() {
     assert_rule_needed(rules::WANT_ENDS, &["has ended but is still stored"]);
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use edgelatch_proto::name::LockName;
 use edgelatch_proto::protocol::calls::{
-    FairCalls, FairSettings, IdempotentCall, LockCalls, Member, OwnScript, ReadCalls, Target,
+    FairCalls, FairSettings, IdempotentCall, LockCalls, Member, ReadCalls, Target, UserScript,
     WriteCalls,
 };
 use edgelatch_proto::protocol::reply::Code;
@@ -17,8 +17,8 @@ use test_support::redis::Redis;
 /// Increments its key, and fails above its argument.
 const COUNT: &str = "local n=redis.call('INCR',KEYS[1]) if n>tonumber(ARGV[1]) then error('too many',0) end return n";
 
-pub(crate) fn count(most: u32) -> OwnScript {
-    OwnScript::new(COUNT, vec!["{job}:count".into()], vec![most.to_string()]).unwrap()
+pub(crate) fn count(most: u32) -> UserScript {
+    UserScript::new(COUNT, vec!["{job}:count".into()], vec![most.to_string()]).unwrap()
 }
 
 fn name(text: &str) -> LockName {

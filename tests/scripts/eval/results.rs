@@ -1,6 +1,6 @@
 //! The data that a caller's script can access, and the encoding of its result.
 
-use edgelatch_proto::protocol::calls::OwnScript;
+use edgelatch_proto::protocol::calls::UserScript;
 use edgelatch_proto::protocol::gateway::{Gateway, GatewayCapabilities};
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Bound;
@@ -29,7 +29,7 @@ impl Held {
     async fn try_run(&mut self, script: &str) -> redis::RedisResult<Reply> {
         self.requests += 1;
         let keys = vec!["{job}:a".into(), "{job}:b".into()];
-        let own = OwnScript::new(script, keys, vec!["x".into(), "é".into()]).unwrap();
+        let own = UserScript::new(script, keys, vec!["x".into(), "é".into()]).unwrap();
         let call = lock("job").0.eval(owner(1), token(self.grant), &own).unwrap();
         let call = call.call(request(self.requests), self.bound);
         let cells = self.redis.cells(&call).await?;
@@ -147,7 +147,7 @@ async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
 #[tokio::test]
 async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
     let held = Held::start().await;
-    let own = OwnScript::new("return 1", Vec::new(), Vec::new()).unwrap();
+    let own = UserScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();
     let call = call.call(request(9), held.bound);
     held.redis.query::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
@@ -156,7 +156,7 @@ async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
 
 #[tokio::test]
 async fn a_caller_s_text_is_always_sent_whole_behind_the_key_locking_line() {
-    let own = OwnScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
+    let own = UserScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(7), &own).unwrap();
     let call = call.call(request(9), bound(1, 0));
     assert_eq!((call.sha1(false), call.sha1(true)), (None, None));

@@ -16,12 +16,12 @@ pub mod rules {
     /// A renewal requires that all holds of its grant exist.
     pub const ALL_ARE_THERE: &str = "only what is held is prolonged";
     /// A release returns only holds that are in the set.
-    pub const SET: &str = "only what is held is given back";
+    pub const RELEASES_HELD: &str = "only what is held is given back";
     /// An acquisition that finds its holds in the set is not granted again, even if its latch is
     /// lost.
     pub const HELD_WITHOUT_LATCH: &str = "what is held is not granted again";
     /// Permits of expired holds are returned.
-    pub const EVICTED: &str = "what has ended is given back";
+    pub const RETURNS_EXPIRED: &str = "what has ended is given back";
     /// A release creates no semaphore, and a missing semaphore has no holds.
     pub const NOT_THERE: &str = "a semaphore that is not there is not made";
     /// Every reply of an idempotent call is recorded.
@@ -113,7 +113,7 @@ impl ScriptModel {
         found.truncate(EVICTED_MAX);
         found.iter().for_each(|(_, member)| self.remove_member(&run.keys[2], member));
         let permits = found.iter().map(|(_, member)| kind.weight(member)).sum();
-        self.give(run, if self.leaves_out(rules::EVICTED) { 0 } else { permits })
+        self.give(run, if self.leaves_out(rules::RETURNS_EXPIRED) { 0 } else { permits })
     }
 
     /// `parts/remove_holds.lua`
@@ -121,7 +121,7 @@ impl ScriptModel {
         let held: Vec<&String> =
             members.iter().filter(|member| self.score(&run.keys[2], member).is_some()).collect();
         held.iter().for_each(|member| self.remove_member(&run.keys[2], member));
-        let freed = if self.leaves_out(rules::SET) { members.len() } else { held.len() };
+        let freed = if self.leaves_out(rules::RELEASES_HELD) { members.len() } else { held.len() };
         self.give(run, i64::try_from(freed).unwrap() * each);
         freed
     }

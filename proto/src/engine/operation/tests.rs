@@ -19,7 +19,7 @@ use crate::protocol::script::{Publish, Script, scripts};
 use crate::timing::{WaitPolicy, WaitTime};
 
 const ONLY: EndpointId = EndpointId(0);
-const SCOPE: ScopeId = ScopeId::SHARED;
+const SCOPE: ScopeId = ScopeId::GLOBAL;
 const SUBSCRIBED: &str = "data: subscribe,redisson_lock__channel:{job},1\n\n";
 const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";
 

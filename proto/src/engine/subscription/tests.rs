@@ -1,4 +1,9 @@
+//! A number with S is that of a scenario in `docs/reliability.md`.
+
+use core::mem;
+
 use super::*;
+use crate::engine::StreamInput;
 use crate::engine::operation::{Operation, Task};
 use crate::engine::table::Table;
 use crate::machine::{Input, TimeoutReason};
@@ -14,7 +19,7 @@ const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";
 const ONLY: EndpointId = EndpointId(0);
 
 /// One subscription of an engine without operations: the tests are its waiters.
-struct Bench {
+struct Fixture {
     engine: Engine,
     key: Key,
     /// Whether the engine has requested a stream that `poll` has not reported yet.
@@ -32,11 +37,11 @@ fn topic() -> Topic {
     Target::Lock(target).topic(OwnerId::new([0; 16], 1), &busy)
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         let mut engine = Engine::new();
         engine.add_endpoint(Gateway::upstash("http://localhost", "t").unwrap(), 1);
-        let key = engine.find_subscription(ScopeId::SHARED, ONLY, &topic(), at(0)).unwrap();
+        let key = engine.find_or_add_subscription(ScopeId::GLOBAL, ONLY, &topic(), at(0)).unwrap();
         Self { engine, key, is_opening: false }
     }
 
@@ -98,139 +103,175 @@ impl Bench {
 /// S72.
 #[test]
 fn a_stream_without_its_signs_of_life_is_dead() {
-    let mut bench = Bench::new();
-    let waiter = bench.enter(WakePolicy::One, 0);
-    assert_eq!(bench.poll(waiter, 0), Some("open"));
-    bench.open(0, SUBSCRIBED);
-    assert_eq!(bench.poll(waiter, 0), Some("retries"));
-    assert_eq!(bench.poll(waiter, 30), None, "it may have no habit of giving any");
-    bench.receive(30, ":\n\n");
-    assert_eq!(bench.poll(waiter, 35), None);
-    assert_eq!(bench.poll(waiter, 60), Some("open"), "no stream is kept for so long");
-    bench.open(60, SUBSCRIBED);
-    assert_eq!(bench.poll(waiter, 60), Some("retries"));
-    bench.receive(65, ":\n\n");
-    assert_eq!(bench.poll(waiter, 66), None);
+    let mut fixture = Fixture::new();
+    let waiter = fixture.enter(WakePolicy::One, 0);
+    assert_eq!(fixture.poll(waiter, 0), Some("open"));
+    fixture.open(0, SUBSCRIBED);
+    assert_eq!(fixture.poll(waiter, 0), Some("retries"));
+    assert_eq!(fixture.poll(waiter, 30), None, "the gateway may send no heartbeats");
+    fixture.receive(30, ":\n\n");
+    assert_eq!(fixture.poll(waiter, 35), None);
+    assert_eq!(fixture.poll(waiter, 60), Some("open"), "a stream is reopened every minute");
+    fixture.open(60, SUBSCRIBED);
+    assert_eq!(fixture.poll(waiter, 60), Some("retries"));
+    fixture.receive(65, ":\n\n");
+    assert_eq!(fixture.poll(waiter, 66), None);
 
-    let mut bench = Bench::new();
-    let waiter = bench.enter(WakePolicy::One, 200);
-    assert_eq!(bench.poll(waiter, 200), Some("open"));
-    bench.open(200, SUBSCRIBED);
-    assert_eq!(bench.poll(waiter, 200), Some("retries"));
-    bench.receive(205, ":\n\n");
-    assert_eq!((bench.poll(waiter, 205), bench.poll(waiter, 215)), (None, None));
-    assert_eq!(bench.poll(waiter, 216), Some("unsubscribed"), "more than twice as long as before");
-    assert_eq!((bench.poll(waiter, 216), bench.poll(waiter, 217)), (None, Some("open")));
+    let mut fixture = Fixture::new();
+    let waiter = fixture.enter(WakePolicy::One, 200);
+    assert_eq!(fixture.poll(waiter, 200), Some("open"));
+    fixture.open(200, SUBSCRIBED);
+    assert_eq!(fixture.poll(waiter, 200), Some("retries"));
+    fixture.receive(205, ":\n\n");
+    assert_eq!((fixture.poll(waiter, 205), fixture.poll(waiter, 215)), (None, None));
+    assert_eq!(
+        fixture.poll(waiter, 216),
+        Some("unsubscribed"),
+        "silent for more than twice the longest silence before"
+    );
+    assert_eq!((fixture.poll(waiter, 216), fixture.poll(waiter, 217)), (None, Some("open")));
 }
 
 #[test]
 fn a_stream_without_an_acknowledgement_is_given_up() {
-    let mut bench = Bench::new();
-    let waiter = bench.enter(WakePolicy::One, 0);
-    assert_eq!(bench.poll(waiter, 0), Some("open"));
-    assert_eq!(bench.poll(waiter, 9), None);
-    assert_eq!(bench.poll(waiter, 10), None, "a response that does not begin");
-    assert_eq!(bench.poll(waiter, 12), Some("open"));
-    bench.open(12, "");
-    assert_eq!(bench.poll(waiter, 21), None);
-    assert_eq!((bench.poll(waiter, 22), bench.poll(waiter, 600)), (None, None), "it hung twice");
+    let mut fixture = Fixture::new();
+    let waiter = fixture.enter(WakePolicy::One, 0);
+    assert_eq!(fixture.poll(waiter, 0), Some("open"));
+    assert_eq!(fixture.poll(waiter, 9), None);
+    assert_eq!(
+        fixture.poll(waiter, 10),
+        None,
+        "given up; a waiter that was never subscribed is not notified"
+    );
+    assert_eq!(fixture.poll(waiter, 12), Some("open"));
+    fixture.open(12, "");
+    assert_eq!(fixture.poll(waiter, 21), None);
+    assert_eq!(
+        (fixture.poll(waiter, 22), fixture.poll(waiter, 600)),
+        (None, None),
+        "it hung twice"
+    );
 }
 
 #[test]
 fn when_a_stream_is_opened_anew_one_waiter_retries_for_all() {
-    let mut bench = Bench::new();
-    let waiters = [(); 3].map(|()| bench.enter(WakePolicy::One, 0));
-    assert_eq!(bench.poll(waiters[0], 0), Some("open"));
-    bench.open(0, SUBSCRIBED);
+    let mut fixture = Fixture::new();
+    let waiters = [(); 3].map(|()| fixture.enter(WakePolicy::One, 0));
+    assert_eq!(fixture.poll(waiters[0], 0), Some("open"));
+    fixture.open(0, SUBSCRIBED);
     for seconds in [0, 60] {
         if seconds > 0 {
             assert_eq!(
-                bench.poll(waiters[1], seconds),
+                fixture.poll(waiters[1], seconds),
                 Some("open"),
                 "no waiter is notified of the end"
             );
-            bench.open(seconds, SUBSCRIBED);
+            fixture.open(seconds, SUBSCRIBED);
         }
-        let events = waiters.map(|waiter| bench.poll(waiter, seconds));
+        let events = waiters.map(|waiter| fixture.poll(waiter, seconds));
         assert_eq!(events, [Some("retries"), Some("subscribed"), Some("subscribed")]);
     }
 }
 
-/// Wants differ: permits that are too few for the waiter that retries may suffice for another.
+/// Another stream of the gateway has failed, so that none may be opened for a while.
+#[test]
+fn when_a_stream_ends_that_cannot_be_reopened_at_once_its_waiters_poll() {
+    let mut fixture = Fixture::new();
+    let waiter = fixture.enter(WakePolicy::One, 0);
+    assert_eq!(fixture.poll(waiter, 0), Some("open"));
+    fixture.open(0, SUBSCRIBED);
+    assert_eq!(fixture.poll(waiter, 0), Some("retries"));
+    fixture.with(60, |engine, _, cx| {
+        engine.change_health(ONLY, &mut |health| health.on_failure(cx.now));
+    });
+    assert_eq!(fixture.poll(waiter, 60), Some("unsubscribed"));
+}
+
+/// Waiters request different numbers of permits: too few for the one that retries may suffice for
+/// another.
 #[test]
 fn a_refusal_after_the_stream_was_reopened_passes_the_retry_to_the_next_waiter() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let [large, small, smaller] =
-        [3, 2, 1].map(|permits| bench.enter(WakePolicy::Permits(permits), 0));
+        [3, 2, 1].map(|permits| fixture.enter(WakePolicy::Permits(permits), 0));
     let all = [large, small, smaller];
-    assert_eq!(bench.poll(large, 0), Some("open"));
-    bench.open(0, SUBSCRIBED);
-    assert_eq!(all.map(|waiter| bench.poll(waiter, 0)), [Some("retries"); 3]);
-    let refuse = |bench: &mut Bench, waiter| {
-        bench.waiters().on_timeout_set(waiter, TimeoutReason::HolderExpires);
+    assert_eq!(fixture.poll(large, 0), Some("open"));
+    fixture.open(0, SUBSCRIBED);
+    assert_eq!(all.map(|waiter| fixture.poll(waiter, 0)), [Some("retries"); 3]);
+    // An operation that is refused sets its next timeout.
+    let refuse = |fixture: &mut Fixture, waiter| {
+        fixture.waiters().on_timeout_set(waiter, TimeoutReason::HolderExpires);
     };
-    refuse(&mut bench, large);
-    assert_eq!(all.map(|waiter| bench.poll(waiter, 1)), [None; 3], "each has retried for itself");
-    assert_eq!(bench.poll(large, 60), Some("open"));
-    bench.open(60, SUBSCRIBED);
-    let events = all.map(|waiter| bench.poll(waiter, 60));
+    refuse(&mut fixture, large);
+    assert_eq!(all.map(|waiter| fixture.poll(waiter, 1)), [None; 3], "each has retried for itself");
+    assert_eq!(fixture.poll(large, 60), Some("open"));
+    fixture.open(60, SUBSCRIBED);
+    let events = all.map(|waiter| fixture.poll(waiter, 60));
     assert_eq!(events, [Some("retries"), Some("subscribed"), Some("subscribed")]);
-    refuse(&mut bench, large);
-    assert_eq!(all.map(|waiter| bench.poll(waiter, 61)), [None, Some("notified"), None]);
-    bench.waiters().leave(small);
-    assert_eq!((bench.poll(large, 62), bench.poll(smaller, 62)), (Some("notified"), None));
-    refuse(&mut bench, large);
-    assert_eq!((bench.poll(large, 63), bench.poll(smaller, 63)), (None, Some("notified")));
-    refuse(&mut bench, smaller);
+    refuse(&mut fixture, large);
+    assert_eq!(all.map(|waiter| fixture.poll(waiter, 61)), [None, Some("notified"), None]);
+    fixture.waiters().leave(small);
+    assert_eq!((fixture.poll(large, 62), fixture.poll(smaller, 62)), (Some("notified"), None));
+    refuse(&mut fixture, large);
+    assert_eq!((fixture.poll(large, 63), fixture.poll(smaller, 63)), (None, Some("notified")));
+    refuse(&mut fixture, smaller);
     // A waiter that leaves before it has retried passes the retry on too.
-    assert_eq!(bench.poll(large, 120), Some("open"));
-    bench.open(120, SUBSCRIBED);
-    assert_eq!(bench.poll(smaller, 120), Some("subscribed"));
-    bench.waiters().leave(large);
-    assert_eq!(bench.poll(smaller, 121), Some("notified"));
+    assert_eq!(fixture.poll(large, 120), Some("open"));
+    fixture.open(120, SUBSCRIBED);
+    assert_eq!(fixture.poll(smaller, 120), Some("subscribed"));
+    fixture.waiters().leave(large);
+    assert_eq!(fixture.poll(smaller, 121), Some("notified"));
 }
 
 #[test]
 fn a_joining_waiter_retries_if_it_may_have_missed_a_message_for_all() {
-    let mut bench = Bench::new();
-    let first = bench.enter(WakePolicy::All, 0);
-    assert_eq!(bench.poll(first, 0), Some("open"));
-    bench.open(0, SUBSCRIBED);
-    assert_eq!(bench.poll(first, 1), Some("retries"));
-    let joins = |bench: &mut Bench, wakes, sent_at, seconds| {
-        let waiter = bench.enter(wakes, sent_at);
-        bench.poll(waiter, seconds)
+    let mut fixture = Fixture::new();
+    let first = fixture.enter(WakePolicy::All, 0);
+    assert_eq!(fixture.poll(first, 0), Some("open"));
+    fixture.open(0, SUBSCRIBED);
+    assert_eq!(fixture.poll(first, 1), Some("retries"));
+    let joins = |fixture: &mut Fixture, wakes, sent_at, seconds| {
+        let waiter = fixture.enter(wakes, sent_at);
+        fixture.poll(waiter, seconds)
     };
-    assert_eq!(joins(&mut bench, WakePolicy::All, 2, 3), Some("subscribed"));
-    assert_eq!(joins(&mut bench, WakePolicy::All, 0, 3), Some("retries"), "sent before that");
-    bench.receive(5, RELEASED);
-    assert_eq!(bench.poll(first, 5), Some("notified"));
-    assert_eq!(joins(&mut bench, WakePolicy::All, 4, 6), Some("retries"), "sent before it");
-    assert_eq!(joins(&mut bench, WakePolicy::Permits(1), 4, 6), Some("retries"));
-    let one = joins(&mut bench, WakePolicy::One, 4, 6);
-    assert_eq!(one, Some("retries"), "the message has woken none that waits as it does");
-    let other = joins(&mut bench, WakePolicy::One, 4, 6);
+    assert_eq!(joins(&mut fixture, WakePolicy::All, 2, 3), Some("subscribed"));
+    assert_eq!(
+        joins(&mut fixture, WakePolicy::All, 0, 3),
+        Some("retries"),
+        "not sent after the confirmation"
+    );
+    fixture.receive(5, RELEASED);
+    assert_eq!(fixture.poll(first, 5), Some("notified"));
+    assert_eq!(
+        joins(&mut fixture, WakePolicy::All, 4, 6),
+        Some("retries"),
+        "sent before the message"
+    );
+    assert_eq!(joins(&mut fixture, WakePolicy::Permits(1), 4, 6), Some("retries"));
+    let one = joins(&mut fixture, WakePolicy::One, 4, 6);
+    assert_eq!(one, Some("retries"), "no waiter with its policy was woken by the message");
+    let other = joins(&mut fixture, WakePolicy::One, 4, 6);
     assert_eq!(other, Some("subscribed"), "the first one retries for it");
 }
 
-/// A runtime that ends the request of a Worker reports nothing.
+/// A runtime that ends the request of a Worker does not report it.
 #[test]
-fn an_operation_that_was_ended_without_a_sign_keeps_no_stream() {
-    let mut bench = Bench::new();
-    let none = at(0);
-    bench.engine.subscriptions.remove(bench.key);
+fn an_operation_that_ended_without_notice_keeps_no_stream() {
+    let mut fixture = Fixture::new();
+    let began_at = at(0);
+    fixture.engine.subscriptions.remove(fixture.key);
     let mut wait = |scope: ScopeId, seconds: u64| {
-        let op = OpId(bench.engine.ops.insert(Operation::new(scope, Task::AwaitLatch, none)));
+        let op = OpId(fixture.engine.ops.insert(Operation::new(scope, Task::AwaitLatch, began_at)));
         let mut cx = Context { now: at(seconds), entropy: &mut || None };
         let wanted = (ONLY, topic());
-        let listener = bench.engine.subscribe((op, scope), &wanted, at(seconds), &mut cx);
-        let operation = bench.engine.ops.get_mut(op.0).unwrap();
-        operation.listener = listener;
+        let waiter_ref = fixture.engine.subscribe((op, scope), &wanted, at(seconds), &mut cx);
+        let operation = fixture.engine.ops.get_mut(op.0).unwrap();
+        operation.waiter_ref = waiter_ref;
         operation.deadline = Some((at(seconds), TimeoutReason::Silence));
-        listener.is_some()
+        waiter_ref.is_some()
     };
     let [first, second, third] = [1, 2, 3].map(ScopeId);
     assert!(wait(first, 0));
-    assert!(!wait(second, 30), "one stream may be open");
+    assert!(!wait(second, 30), "only one stream may be open");
     assert!(wait(third, 31));
 }

@@ -19,7 +19,7 @@ use crate::protocol::slot::slot;
 /// names; `nil` and `false` become `null`, a status such as `OK` a string. The writes of a script
 /// that fails are not undone, since Redis undoes nothing.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct OwnScript {
+pub struct UserScript {
     text: Arc<str>,
     keys: Vec<String>,
     args: Vec<String>,
@@ -27,13 +27,13 @@ pub struct OwnScript {
 }
 
 /// Omits text, keys and arguments.
-impl core::fmt::Debug for OwnScript {
+impl core::fmt::Debug for UserScript {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("OwnScript(..)")
+        f.write_str("UserScript(..)")
     }
 }
 
-impl OwnScript {
+impl UserScript {
     /// The longest text, in bytes.
     pub const TEXT_MAX: usize = 65_536;
 
@@ -82,7 +82,7 @@ impl Target {
         &self,
         owner: OwnerId,
         token: FencingToken,
-        script: &OwnScript,
+        script: &UserScript,
     ) -> Result<IdempotentCall, InvalidOption> {
         let Some(hold) = self.hold(owner) else {
             return Err(InvalidOption::new("lease", "one of a lock"));
@@ -112,7 +112,7 @@ impl Target {
                 .with_own(Arc::clone(&script.text))
                 .arg(token.to_text())
                 .arg(if script.once { "1" } else { "0" })
-                .arg(OwnScript::RESULT_MAX.to_string())
+                .arg(UserScript::RESULT_MAX.to_string())
                 .arg(hold.value)
                 .arg(hold.keys.len().to_string())
                 .arg(hold.fields.len().to_string());
@@ -156,7 +156,7 @@ mod tests {
     fn eval(lock: &str, keys: &[&str]) -> Result<IdempotentCall, InvalidOption> {
         let target = Target::Lock(LockCalls::new(LockName::parse(lock).unwrap(), Publish::Plain));
         let keys = keys.iter().map(ToString::to_string).collect();
-        let script = OwnScript::new("return 1", keys, Vec::new()).unwrap();
+        let script = UserScript::new("return 1", keys, Vec::new()).unwrap();
         target.eval(OwnerId::new([0; 16], 1), FencingToken::MAX, &script)
     }
 
@@ -175,18 +175,18 @@ mod tests {
     fn a_script_without_text_or_with_too_many_words_is_refused() {
         let words = |count| vec![String::new(); count];
         for text in ["", " \n", &"-".repeat(65_537)] {
-            assert_eq!(OwnScript::new(text, words(0), words(0)).unwrap_err().option(), "script");
+            assert_eq!(UserScript::new(text, words(0), words(0)).unwrap_err().option(), "script");
         }
-        assert!(OwnScript::new("return 1", words(2_000), words(2_000)).is_ok());
+        assert!(UserScript::new("return 1", words(2_000), words(2_000)).is_ok());
         assert_eq!(
-            OwnScript::new("return 1", words(1), words(4_000)).unwrap_err().option(),
+            UserScript::new("return 1", words(1), words(4_000)).unwrap_err().option(),
             "keys"
         );
     }
 
     #[test]
     fn neither_text_nor_value_shows() {
-        let script = OwnScript::new("return 'secret'", Vec::new(), Vec::new()).unwrap();
-        assert_eq!(format!("{script:?}"), "OwnScript(..)");
+        let script = UserScript::new("return 'secret'", Vec::new(), Vec::new()).unwrap();
+        assert_eq!(format!("{script:?}"), "UserScript(..)");
     }
 }

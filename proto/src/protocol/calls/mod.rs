@@ -19,7 +19,7 @@ mod topic;
 
 pub use amounts::{BatchSize, LatchCount, PermitCount, PermitTotal};
 pub use count_down_latch::CountDownLatchCalls;
-pub use eval::OwnScript;
+pub use eval::UserScript;
 pub use fair::{FairCalls, FairSettings};
 pub use group::GroupCalls;
 pub use guard::{GuardCalls, GuardedWrite, Stamp};

@@ -222,7 +222,7 @@ impl Simulation {
                 let Contender { client, waiter, .. } = self.contenders[index];
                 let event = waiter.and_then(|waiter| {
                     let client = &mut self.clients[client];
-                    client.waiters.take_input(waiter, client.contention.within())
+                    client.waiters.take_input(waiter, client.contention.retry_spread())
                 });
                 self.handle(index, event.unwrap().1);
             }
