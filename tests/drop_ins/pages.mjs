@@ -1,4 +1,7 @@
-/** Runs the programs of the migration pages, as they stand there, in Node, Deno and Bun. */
+/**
+ * Runs the programs of the migration pages and of the page about red locks, as they stand there, in
+ * Node, Deno and Bun.
+ */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -19,15 +22,16 @@ const RUNTIMES = [
 
 /** The output of each program, by the page and the name in its first line. */
 const PAGES = {
-  "migrating-from-redlock.md": {
+  "docs/migrating-from-redlock.md": {
     "transfer.mjs": /^transferred$/,
     "quorum.mjs": /^2 or 3 of 3 granted it: true$/,
   },
-  "migrating-from-upstash-lock.md": { "report.mjs": /^written under token \d{16}$/ },
-  "migrating-from-redis-semaphore.md": {
+  "docs/migrating-from-upstash-lock.md": { "report.mjs": /^written under token \d{16}$/ },
+  "docs/migrating-from-redis-semaphore.md": {
     "mutex.mjs": /^one at a time, token \d{16}$/,
     "semaphore.mjs": /^one of five$/,
   },
+  "site/pages/red-lock.md": { "red-lock.mjs": /^a majority granted token \d{16}$/ },
 };
 
 /** Defines the tests. `nodes` has three gateways when they run. */
@@ -39,7 +43,7 @@ export function pageTests(nodes) {
   });
   for (const [page, outputs] of Object.entries(PAGES)) {
     describe(page, async () => {
-      const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
+      const text = await readFile(new URL(`../../${page}`, import.meta.url), "utf8");
       const programs = new Map([...text.matchAll(/^```js\n\/\/ (\S+)\n(.+?)^```$/gms)].map(([, name, source]) => [name, source]));
       test("every block of JavaScript is a program with a name", () => {
         assert.deepEqual([...programs.keys()], Object.keys(outputs));

@@ -1,7 +1,7 @@
 /**
- * Runs the programs of both READMEs and of `docs/scoped-tokens.md`, as they stand there, on an
- * empty Redis. The Rust program is a binary of `tests/`; the SQL is that of `docs/fencing.md`,
- * which `tests/recipes` runs.
+ * Runs the programs of both READMEs, of `docs/scoped-tokens.md` and of the documentation site's
+ * page of objects, as they stand there, on an empty Redis. The Rust program is a binary of
+ * `tests/`; the SQL is that of `docs/fencing.md`, which `tests/recipes` runs.
  *
  * Environment: as `tests/runtimes/run.mjs`.
  */
@@ -19,7 +19,7 @@ import { newProject, removeProjects, required } from "../runtimes/project.mjs";
 import { startWorkerOf } from "../runtimes/worker.mjs";
 import { openPage } from "./page.mjs";
 
-const PAGES = ["README.md", "pkg/README.md"];
+const PAGES = ["README.md", "pkg/README.md", "site/pages/objects.md"];
 
 const url = required("EDGELATCH_TEST_URL");
 const token = required("EDGELATCH_TEST_TOKEN");
@@ -32,6 +32,16 @@ const PROGRAMS = {
   "objects.mjs": inRuntimes((output) => {
     assert.match(output, /one writer\none of two printers\n\d+\n$/);
   }),
+  "locks.mjs": inRuntimes((output) => {
+    assert.match(output, /^holds it for 20 s at most: true\nanother acquisition has to wait\n17 false\n$/);
+  }),
+  "owner.mjs": inRuntimes((output) => assert.equal(output, "twice, one hold: true\n")),
+  "fair-lock.mjs": inRuntimes((output) => assert.equal(output, "first\nsecond\n")),
+  "read-write-lock.mjs": inRuntimes((output) => assert.equal(output, "readers: 2, a writer: null\none writer\n")),
+  "several-locks.mjs": inRuntimes((output) => assert.equal(output, "a token for each: true\nseat 7b: null\n")),
+  "semaphores.mjs": inRuntimes((output) => assert.equal(output, "left: 0\nleft: 2\n")),
+  "latch.mjs": inRuntimes((output) => assert.equal(output, "left: 1, then 0\nall parts are done\n")),
+  "guard.mjs": inRuntimes((output) => assert.equal(output, "true stale-token\nsent\n")),
   "worker.js": worker,
   "app/api/report/route.js": route,
   "page.js": page,

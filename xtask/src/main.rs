@@ -6,6 +6,7 @@
 mod bench;
 mod build;
 mod demo;
+mod docs;
 mod fingerprint;
 mod fuzz;
 mod interop;
@@ -54,6 +55,8 @@ enum Task {
         #[arg(long, default_value_t = 8787)]
         port: u16,
     },
+    /// Build the documentation site, with search, into target/site/dist
+    Docs(docs::Options),
     /// Run the tests that a change has to pass, in minutes; `--full` runs everything
     Test(test::Selection),
     /// Play schedules in virtual time, with faults drawn by a seed; a failure prints the smallest
@@ -111,6 +114,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         }
         Task::Demo { once: true, .. } => return demo::smoke(&workspace),
         Task::Demo { once: false, port } => demo::run(&workspace, port)?,
+        Task::Docs(options) => return docs::run(&workspace, &options),
         Task::Test(selection) => return test::run(&workspace, &selection),
         Task::Sim(schedules) => return sim::run(&workspace, &schedules),
         Task::SeededFaults(options) => return seeded_faults::run(&workspace, &options),

@@ -152,6 +152,14 @@ pub(crate) fn chromium() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(which)
 }
 
+/// Returns the path of Firefox: `FIREFOX`, else one of the names that distributions use.
+pub(crate) fn firefox() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("FIREFOX") {
+        return Some(PathBuf::from(named));
+    }
+    ["firefox-esr", "firefox"].into_iter().find_map(which)
+}
+
 /// Copies a folder with all its contents.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let mut copy = Command::new("cp");

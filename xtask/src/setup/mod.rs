@@ -14,10 +14,11 @@ use clap::ValueEnum;
 
 use crate::process::Interrupted;
 use crate::progress;
-use crate::workspace::{Workspace, chromium, which};
+use crate::workspace::{Workspace, chromium, firefox, which};
 use Tool::{
-    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Go, Java,
-    Nextest, NpmTools, Proxies, Redis, Servers, StdSource, WasmBindgen, WasmTarget, Webdis, Wrk,
+    Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Firefox, Go,
+    Java, Nextest, NpmTools, Proxies, Redis, Servers, Site, StdSource, WasmBindgen, WasmTarget,
+    Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
@@ -25,6 +26,8 @@ const NGINX: &str = "/usr/sbin/nginx";
 
 /// The tools of a build of the npm package.
 pub(crate) const BUILD: &[Tool] = &[WasmTarget, StdSource, WasmBindgen, NpmTools];
+/// The tools of a build of the documentation site.
+pub(crate) const DOCS: &[Tool] = &[Site];
 pub(crate) const DEMO: &[Tool] = &[Redis, WasmTarget, StdSource, WasmBindgen, NpmTools];
 /// The tools of tests of the npm package in a browser.
 pub(crate) const BROWSER: &[Tool] =
@@ -42,6 +45,7 @@ const ALL: &[Tool] = &[
     Proxies,
     Cxx,
     Chromium,
+    Firefox,
     Java,
     Go,
     WasmTarget,
@@ -53,6 +57,7 @@ const ALL: &[Tool] = &[
     NpmTools,
     Bundlers,
     Examples,
+    Site,
 ];
 
 /// A program or library that a task needs on the machine.
@@ -72,6 +77,8 @@ pub(crate) enum Tool {
     Cxx,
     /// A browser and its WebDriver.
     Chromium,
+    /// A second browser, for the documentation site.
+    Firefox,
     /// A compiler for Java with its runtime, and Maven.
     Java,
     /// A compiler for Go, for the checker of histories.
@@ -98,6 +105,8 @@ pub(crate) enum Tool {
     Bundlers,
     /// The packages of `tests/examples/package.json`.
     Examples,
+    /// The generators of the documentation site, of `site/package.json`.
+    Site,
 }
 
 /// How a tool is installed.
@@ -123,6 +132,8 @@ pub(crate) enum Purpose {
     Build,
     /// For `demo` and `soak`
     Demo,
+    /// For `docs`
+    Docs,
     /// For `bench`
     Bench,
     /// For `fuzz`
@@ -140,6 +151,7 @@ impl Purpose {
             Self::All => ALL,
             Self::Build => BUILD,
             Self::Demo => DEMO,
+            Self::Docs => DOCS,
             Self::Bench => BENCH,
             Self::Fuzz => FUZZ,
             Self::SeededFaults => SEEDED_FAULTS,
@@ -158,6 +170,7 @@ impl Tool {
             Proxies => Source::Debian(&["nginx-light", "caddy"]),
             Cxx => Source::Debian(&["g++"]),
             Chromium => Source::Debian(&["chromium", "chromium-driver"]),
+            Firefox => Source::Debian(&["firefox-esr"]),
             // Without graphics.
             Java => Source::Debian(&["default-jdk-headless", "maven"]),
             Go => Source::Debian(&["golang-go"]),
@@ -172,6 +185,7 @@ impl Tool {
             NpmTools => Source::Npm(&npm::TOOLS),
             Bundlers => Source::Npm(&npm::BUNDLERS),
             Examples => Source::Npm(&npm::EXAMPLES),
+            Site => Source::Npm(&npm::SITE),
         }
     }
 
@@ -186,6 +200,7 @@ impl Tool {
             (Proxies, _) => (has("nginx") || Path::new(NGINX).exists()) && has("caddy"),
             (Cxx, _) => has("c++"),
             (Chromium, _) => chromium().is_some() && has("chromedriver"),
+            (Firefox, _) => firefox().is_some(),
             (Java, _) => has("mvn") && debian::has_java(),
             (Go, _) => has("gofmt") && debian::has_go(),
             (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),

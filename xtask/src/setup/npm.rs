@@ -31,6 +31,10 @@ pub(crate) const EXAMPLES: List = List {
     about: "npm: the packages that the examples use, a few MB, once",
 };
 
+/// The generators of the documentation site, and the client of both browsers that its tests use.
+pub(crate) const SITE: List =
+    List { folder: "site", about: "npm: VitePress, TypeDoc and others, about 200 MB, once" };
+
 impl List {
     /// Returns the folder of the installed packages: in the cache, named by the lock file's
     /// content.

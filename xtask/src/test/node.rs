@@ -11,10 +11,12 @@ use super::session::Session;
 use super::suite::Extent;
 use crate::build;
 use crate::demo::DemoServices;
+use crate::docs;
 use crate::interop;
 use crate::progress::Stopwatch;
 use crate::services::Gateway;
 use crate::setup::{self, Tool, npm};
+use crate::workspace::firefox;
 
 /// The number of connections from one address that the gateway accepts: all tests connect from
 /// one.
@@ -46,6 +48,8 @@ pub(crate) enum Fixture {
     Bundlers,
     /// The packages that the examples use.
     Examples,
+    /// The documentation site; in a full run also Firefox.
+    Site,
 }
 
 impl Fixture {
@@ -58,6 +62,7 @@ impl Fixture {
             Self::Demo => setup::DEMO,
             Self::Bundlers => &[],
             Self::Examples => &[Tool::Examples],
+            Self::Site => setup::DOCS,
         }
     }
 
@@ -81,6 +86,13 @@ impl Fixture {
             }
             Self::Examples => {
                 command.env("EDGELATCH_EXAMPLES", npm::EXAMPLES.node_modules(workspace)?)
+            }
+            Self::Site => {
+                if session.extent == Extent::Full {
+                    setup::ensure(workspace, &[Tool::Firefox])?;
+                    command.envs(firefox().map(|firefox| ("FIREFOX", firefox)));
+                }
+                command.env("EDGELATCH_SITE", docs::build(workspace)?)
             }
             Self::Gateway | Self::FastGateway => {
                 let is_fast = self == Self::FastGateway;

@@ -1,6 +1,8 @@
 //! The suites.
 
-use super::node::Fixture::{Demo, Examples, Gateway, GatewayProgram, Package, Peer, PlainPackage};
+use super::node::Fixture::{
+    Demo, Examples, Gateway, GatewayProgram, Package, Peer, PlainPackage, Site,
+};
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
@@ -217,6 +219,12 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new("demo", "the demo's page in Chromium", Node("tests/demo/run.mjs", &[Demo]))
         .only_in_full()
         .with_tools(&[Chromium]),
+    Suite::new(
+        "docs-site",
+        "the documentation site: links, search, the width of a phone; in a full run pictures of it in Chromium and Firefox",
+        Node("tests/site/run.mjs", &[Site]),
+    )
+    .with_tools(&[Chromium]),
     Suite::new("doc", "the documentation without a warning", Task(checks::doc)).only_in_full(),
     Suite::new("doctest", "the examples in the Rust documentation", Task(checks::doctest))
         .only_in_full(),
