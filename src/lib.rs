@@ -34,6 +34,8 @@
 //! * `reqwest` (default): the transport for Rust programs, native and wasm32.
 //! * `tokio` (default): the host for programs on Tokio.
 //! * `blocking`: the same objects with blocking calls, for programs without an event loop.
+//! * `tracing`: spans and events of the crate `tracing` for each step of a lock's life.
+//! * `metrics`: counters and histograms of the crate `metrics`.
 //! * `web`: the host and the transport inside a JavaScript runtime, for Rust programs compiled to
 //!   wasm32. They include a small JavaScript module, so every target of wasm-bindgen works except
 //!   `no-modules`.

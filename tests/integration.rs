@@ -28,6 +28,7 @@ mod integration {
     mod lease_loss;
     mod lock_kinds;
     mod multi_lock;
+    mod observability;
     mod options;
     mod outages;
     mod owners;

@@ -6,6 +6,7 @@ mod clock;
 mod connection;
 mod exit;
 mod latch;
+mod log;
 #[cfg(target_os = "linux")]
 #[path = "platform/linux.rs"]
 mod platform;
@@ -72,6 +73,7 @@ fn dispatch(args: Args) -> Result<u8, Failure> {
         }
         command => command,
     };
+    log::start()?;
     let gateway = connection::gateway(args.connection)?;
     let runtime = runtime()?;
     let code = runtime.block_on(async {

@@ -9,7 +9,8 @@ use core::future::{pending, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
-use super::shared::{Shared, Source};
+use super::observe::Sending;
+use super::shared::{Endpoint, Shared, Source};
 use crate::error::FailureKind;
 use crate::host::Host;
 use crate::transport::{ByteStream as _, Request, StreamHead, Transport};
@@ -99,6 +100,7 @@ impl<T: Transport, H: Host> Driver<T, H> {
                         io.transmit(transmit, &shared, open);
                     }
                 }
+                shared.observe_gateways();
                 shared.close_to_new_operations(scope);
                 if shared.end_driver_if_idle(scope) {
                     return Poll::Ready(true);
@@ -139,14 +141,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self.has_transmit(scope)
     }
 
-    fn transport(&self, EndpointId(index): EndpointId) -> Option<Arc<T>> {
-        self.endpoints.get(index as usize).map(|endpoint| Arc::clone(&endpoint.transport))
+    fn endpoint(&self, EndpointId(index): EndpointId) -> Option<&Endpoint<T>> {
+        self.endpoints.get(index as usize)
     }
 }
 
 /// The I/O under way. `F` is the future that opens a stream.
 struct Io<T: Transport, F> {
-    requests: Vec<(TransmitId, T::Sending)>,
+    requests: Vec<(TransmitId, Sending<T::Sending>)>,
     opening: Vec<(StreamId, Pin<Box<F>>)>,
     streams: Vec<(StreamId, T::Stream)>,
 }
@@ -164,12 +166,16 @@ where
     ) {
         match transmit {
             Transmit::Send { id, to, request } => {
-                let sending = shared.transport(to).map(|transport| transport.send(request));
+                let sending = shared
+                    .endpoint(to)
+                    .map(|endpoint| endpoint.observed.sending(endpoint.transport.send(request)));
                 self.requests.extend(sending.map(|sending| (id, sending)));
             }
             Transmit::Abort { id } => self.requests.retain(|(other, _)| *other != id),
             Transmit::Open { id, to, request } => {
-                let opening = shared.transport(to).map(|transport| open(transport, request));
+                let opening = shared
+                    .endpoint(to)
+                    .map(|endpoint| open(Arc::clone(&endpoint.transport), request));
                 self.opening.extend(opening.map(|opening| (id, opening)));
             }
             Transmit::Close { id } => {

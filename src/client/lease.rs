@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::error::{Error, Kind, Object};
 use super::lock::RunError;
+use super::observe::ObservedHold;
 use super::shared::{Shared, Source};
 use crate::error::{FailureKind, LossReason, ReleaseError, RequestError};
 use crate::host::Host;
@@ -41,6 +42,7 @@ pub(super) struct HoldRef<T: Transport, H: Host> {
     name: LockName,
     /// The token of the grant.
     granted_token: FencingToken,
+    pub(super) observed: ObservedHold,
 }
 
 impl<T: Transport, H: Host> HoldRef<T, H> {
@@ -54,6 +56,7 @@ impl<T: Transport, H: Host> HoldRef<T, H> {
 
 impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
     fn drop(&mut self) {
+        self.observe_drop();
         // A task with another lease of this hold may wait for its events too.
         self.shared.wake_waiting(Source::Hold(self.id));
         self.shared.change(|engine, cx| engine.forget(self.id, cx));
@@ -115,12 +118,17 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns `None` if the engine has no such hold.
-    pub(super) fn new(shared: Arc<Shared<T, H>>, id: HoldId, redacts: bool) -> Option<Self> {
+    pub(super) fn new(
+        shared: Arc<Shared<T, H>>,
+        id: HoldId,
+        observed: ObservedHold,
+        redacts: bool,
+    ) -> Option<Self> {
         let (name, granted_token) = shared.read(|engine| {
             let (_, target, grant) = engine.first_counting_part(id)?;
             Some((target.name().clone(), grant.token))
         })?;
-        let hold = Arc::new(HoldRef { shared, id, name, granted_token });
+        let hold = Arc::new(HoldRef { shared, id, name, granted_token, observed });
         Some(Self { hold, released: Mutex::new(false), redacts })
     }
 
@@ -174,7 +182,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
-            match hold.shared.perform(|engine, scope, cx| engine.keep(scope, hold.id, cx)).await {
+            let kept = hold.shared.perform(|engine, scope, cx| engine.keep(scope, hold.id, cx));
+            match hold.observe_keep(kept).await {
                 Some(Outcome::Ended(_, end)) => end,
                 _ => LeaseEnd::Lost(LossReason::Gone),
             }
@@ -193,11 +202,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
-            match hold
-                .shared
-                .perform(|engine, scope, cx| engine.watch_hold(scope, hold.id, cx))
-                .await
-            {
+            let lost =
+                hold.shared.perform(|engine, scope, cx| engine.watch_hold(scope, hold.id, cx));
+            let outcome = lost.await;
+            hold.observe();
+            match outcome {
                 Some(Outcome::Lost(reason)) => reason,
                 _ => pending().await,
             }
@@ -221,11 +230,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
             .hold
             .shared
             .perform(|engine, scope, cx| engine.renew(scope, self.hold.id, lease, cx));
-        match outcome.await {
+        let renewed = match outcome.await {
             Some(Outcome::Renewed(renewed)) => renewed,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
-        }
-        .map_err(|kind| self.error(kind))
+        };
+        self.hold.observe();
+        renewed.map_err(|kind| self.error(kind))
     }
 
     /// Queries Redis whether the hold still exists. A hold that is gone counts as lost from then
@@ -238,11 +248,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
             .hold
             .shared
             .perform(|engine, scope, cx| engine.query_hold(scope, self.hold.id, cx));
-        match outcome.await {
+        let is_held = match outcome.await {
             Some(Outcome::IsHeld(is_held)) => is_held,
             _ => Err(RequestError::Unreachable(FailureKind::NO_ANSWER)),
-        }
-        .map_err(|kind| self.error(kind))
+        };
+        self.hold.observe();
+        is_held.map_err(|kind| self.error(kind))
     }
 
     /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
@@ -256,18 +267,20 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
+        let observed = self.hold.observe_release();
         let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.release(scope, self.hold.id, again, cx));
-        match outcome.await {
+        let released = match outcome.await {
             Some(Outcome::Released(released)) => released,
             _ => Err(ReleaseError::Unknown {
                 held_at_most: self.remaining(),
                 cause: FailureKind::NO_ANSWER,
             }),
-        }
-        .map_err(|kind| self.error(kind))
+        };
+        observed.end(&released);
+        released.map_err(|kind| self.error(kind))
     }
 }
 

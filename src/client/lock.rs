@@ -10,6 +10,7 @@ use core::task::Poll;
 use super::Client;
 use super::error::{Error, Kind, Object};
 use super::lease::Lease;
+use super::observe::Acquisition;
 use super::options::AcquireOptions;
 use super::owner::Owner;
 use super::shared::Shared;
@@ -275,12 +276,14 @@ impl<T: Transport, H: Host> Lock<T, H> {
             let lock = Arc::clone(&self.spec);
             engine.acquire(scope, lock, (policy, owner), is_cancelled, cx)
         };
-        let hold = match self.shared.perform_cancellable(cancel, begin).await {
-            Some(Outcome::Acquired(acquired)) => Some(acquired?),
-            _ => None,
+        let observed = Acquisition::begin(self);
+        let acquired = match self.shared.perform_cancellable(cancel, begin).await {
+            Some(Outcome::Acquired(acquired)) => acquired,
+            _ => Err(AcquireError::Unreachable(FailureKind::NO_ANSWER)),
         };
-        let lease = hold.and_then(|hold| Lease::new(Arc::clone(&self.shared), hold, self.redacts));
-        lease.ok_or(AcquireError::Unreachable(FailureKind::NO_ANSWER))
+        let observed = observed.end(&acquired);
+        Lease::new(Arc::clone(&self.shared), acquired?, observed, self.redacts)
+            .ok_or(AcquireError::Unreachable(FailureKind::NO_ANSWER))
     }
 }
 

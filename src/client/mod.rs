@@ -8,8 +8,19 @@ mod events;
 mod guard;
 mod lease;
 mod lock;
+#[cfg(feature = "metrics")]
+#[path = "observe/metrics.rs"]
+mod meters;
+#[cfg(all(feature = "tracing", not(feature = "metrics")))]
+#[path = "observe/no_metrics.rs"]
+mod meters;
 mod multi;
 mod objects;
+#[cfg(any(feature = "metrics", feature = "tracing"))]
+mod observe;
+#[cfg(not(any(feature = "metrics", feature = "tracing")))]
+#[path = "observe/off.rs"]
+mod observe;
 mod operation;
 mod options;
 mod owner;
@@ -17,6 +28,12 @@ mod permits;
 mod requests;
 mod semaphore;
 mod shared;
+#[cfg(feature = "tracing")]
+#[path = "observe/tracing.rs"]
+mod spans;
+#[cfg(all(feature = "metrics", not(feature = "tracing")))]
+#[path = "observe/no_tracing.rs"]
+mod spans;
 
 #[cfg(all(feature = "reqwest", feature = "tokio", not(target_arch = "wasm32")))]
 mod native;

@@ -10,6 +10,7 @@ use core::task::{Poll, Waker};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::driver::Driver;
+use super::observe::ObservedGateway;
 use crate::host::Host;
 use crate::transport::Transport;
 use edgelatch_proto::engine::{Context, EndpointId, Engine, Event, HoldId, OpId, ScopeId};
@@ -44,11 +45,19 @@ pub(super) struct Shared<T: Transport, H: Host> {
 pub(super) struct Endpoint<T> {
     pub(super) gateway: Gateway,
     pub(super) transport: Arc<T>,
+    pub(super) observed: ObservedGateway,
+}
+
+impl<T> Endpoint<T> {
+    fn new(gateway: Gateway, transport: Arc<T>) -> Self {
+        let observed = ObservedGateway::new(gateway.host());
+        Self { gateway, transport, observed }
+    }
 }
 
 impl<T> Clone for Endpoint<T> {
     fn clone(&self) -> Self {
-        Self { gateway: self.gateway.clone(), transport: Arc::clone(&self.transport) }
+        Self::new(self.gateway.clone(), Arc::clone(&self.transport))
     }
 }
 
@@ -79,7 +88,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         host: H,
         spawn: Option<Spawn<T, H>>,
     ) -> Arc<Self> {
-        let endpoint = Endpoint { gateway, transport: Arc::new(transport) };
+        let endpoint = Endpoint::new(gateway, Arc::new(transport));
         Self::with_endpoints([endpoint].into(), Arc::new(host), spawn, Vec::new())
     }
 
@@ -91,7 +100,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
     ) -> Arc<Self> {
         let has_one_driver = endpoints.iter().all(|it| it.transport.streams().shared);
         let mut engine = Engine::new();
-        for Endpoint { gateway, transport } in &endpoints {
+        for Endpoint { gateway, transport, .. } in &endpoints {
             engine.add_endpoint(gateway.clone(), transport.streams().max);
         }
         let state = State { engine, wakers: Vec::new(), is_driven: false, open_scope: None };

@@ -1,5 +1,5 @@
-//! The Rust programs of README.md, docs/errors.md and the documentation of `edgelatch::blocking`,
-//! verbatim.
+//! The Rust programs of README.md, docs/errors.md, docs/observability.md and the documentation of
+//! `edgelatch::blocking`, verbatim.
 
 use std::path::Path;
 use std::process::Output;
@@ -17,6 +17,7 @@ fn the_programs_are_those_of_the_pages() {
     for (page, name, file) in [
         ("../README.md", "src/main.rs", "readme/main.rs"),
         ("../docs/errors.md", "errors.rs", "readme/errors.rs"),
+        ("../docs/observability.md", "src/main.rs", "readme/observed.rs"),
     ] {
         let page = text(page);
         let blocks: Vec<&str> = page.split("```rust\n").skip(1).collect();
@@ -56,6 +57,20 @@ async fn each_program_acquires_the_lock_and_prints_its_token() {
         assert!(token.parse::<u64>().is_ok_and(|token| token > 1_700_000_000_000_000), "{printed}");
         env.assert_nothing_is_held("nightly-report").await;
     }
+}
+
+#[tokio::test]
+async fn the_observed_program_prints_each_step_without_the_token() {
+    let env = TestEnv::new().await;
+    let mut program = Command::new(env!("CARGO_BIN_EXE_observed"));
+    program.env("UPSTASH_REDIS_REST_URL", env.proxy.url()).env("UPSTASH_REDIS_REST_TOKEN", TOKEN);
+    let output = program.env("EDGELATCH_LOG", "edgelatch=debug").output().await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let log = String::from_utf8(output.stderr).unwrap();
+    for step in ["acquire", "acquired", "release", "released"] {
+        assert!(log.contains(&format!("{step} lock \"nightly-report\" at ")), "{step}: {log}");
+    }
+    assert!(!log.contains(TOKEN), "{log}");
 }
 
 #[tokio::test]

@@ -11,7 +11,8 @@ import { BASE, dist, files, pages, repository, root, sidebar } from "./site.mjs"
 /** The other hosts that pages may link to. */
 const HOSTS = new Set([
   "docs.rs", "github.com", "redis.io", "redisson.org", "upstash.com", "www.npmjs.com", "crates.io", "vitepress.dev",
-  "developers.cloudflare.com", "developer.mozilla.org", "www.typescriptlang.org", "martin.kleppmann.com", "antirez.com",
+  "developers.cloudflare.com", "developer.mozilla.org", "www.typescriptlang.org", "martin.kleppmann.com",
+  "antirez.com", "opentelemetry.io",
 ]);
 
 const byPath = new Map(pages.map((page) => [page.path, page]));

@@ -21,6 +21,7 @@ pub mod faults;
 pub mod full_objects;
 pub mod history;
 pub mod machines;
+pub mod observer;
 pub mod pubsub_capture;
 pub mod random;
 pub mod redis;

@@ -15,7 +15,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 13] = [
     ("web", ""),
     ("transport", "error protocol transport web"),
     ("host", "host time web"),
-    ("client", "client engine error host machine name protocol timing transport"),
+    ("client", "client engine error host machine name protocol time timing transport"),
     ("blocking", "blocking client error host machine name protocol timing transport"),
     ("js", "engine error js machine name protocol time timing transport web"),
 ];

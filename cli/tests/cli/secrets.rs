@@ -38,6 +38,34 @@ async fn the_token_is_in_no_list_of_processes() {
 }
 
 #[tokio::test]
+async fn the_log_has_a_line_for_each_step_and_no_secret() {
+    let env = Env::start().await;
+    for (level, steps) in
+        [("debug", &["acquire", "acquired", "release", "released", "end of"][..]), ("warn", &[])]
+    {
+        let mut command = env.command(&["run", "job", "--", "true"]);
+        command.env("EDGELATCH_LOG", level);
+        let end = Process::of(command).end().await;
+        assert_eq!(end.code, Some(0), "{end:?}");
+        let lines: Vec<&str> = end.log.lines().collect();
+        assert_eq!(lines.len(), steps.len(), "{}", end.log);
+        for (line, step) in lines.iter().zip(steps) {
+            let message = format!(" DEBUG edgelatch: {step} lock \"job\" at 127.0.0.1:");
+            assert!(line.contains(&message), "{line}");
+        }
+        let owners =
+            env.0.proxy.calls().into_iter().flat_map(|call| call.words.into_iter().skip(4));
+        let ids = owners.filter(|word| word.len() >= 16 && word.contains(':'));
+        for secret in ids.chain([TOKEN.to_owned()]) {
+            assert!(!end.log.contains(&secret), "{secret}: {}", end.log);
+        }
+    }
+    let mut command = env.command(&["run", "job", "--", "true"]);
+    command.env("EDGELATCH_LOG", "loud");
+    Process::of(command).end().await.assert(64, "`EDGELATCH_LOG` is not acceptable");
+}
+
+#[tokio::test]
 async fn no_message_contains_the_token() {
     let env = Env::start().await;
     env.0.redis.query::<String>(&["SET", "text", "value"]).await;

@@ -90,7 +90,8 @@ pub(crate) fn program(args: &[&str]) -> Command {
     for variable in ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"] {
         command.env_remove(variable);
     }
-    for variable in ["KV_REST_API_URL", "KV_REST_API_TOKEN", "EDGELATCH_TOKEN_FILE"] {
+    let others = ["KV_REST_API_URL", "KV_REST_API_TOKEN", "EDGELATCH_TOKEN_FILE", "EDGELATCH_LOG"];
+    for variable in others {
         command.env_remove(variable);
     }
     command.arg("--request-timeout").arg("25s").args(args);

@@ -308,7 +308,8 @@ impl Engine {
                     }
                 }
             }
-            Hold::new(parts, quorum, lock.lease_policy(acquisition.policy.hold))
+            let has_waited = self.ops.get(op.0).is_some_and(|operation| operation.has_waited);
+            Hold::new(parts, quorum, lock.lease_policy(acquisition.policy.hold), has_waited)
         });
         let hold = hold.map_err(|error| self.refine_unknown(lock, error));
         let id = hold.map(|hold| HoldId(self.holds.insert(hold)));

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::acquisition::{Acquisition, CANCELLED};
-use super::operation::{Outcome, Task};
+use super::operation::{Operation, Outcome, Task};
 use super::runner::Runner;
 use super::{AcquirePolicy, Context, EndpointId, Engine, LockSpec, OpId, OwnerHandle, ScopeId};
 use crate::error::{AcquireError, RequestError};
@@ -106,6 +106,17 @@ impl Engine {
             Err(outcome) => self.finish(op, outcome),
         }
         self.settle(cx);
+        op
+    }
+
+    /// Inserts an operation that has not begun.
+    pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
+        self.wake(scope);
+        let op = OpId(self.ops.insert(Operation::new(scope, task, cx.now)));
+        let leaf = self.deadlines.insert(scope, op);
+        if let Some(operation) = self.ops.get_mut(op.0) {
+            operation.leaf = Some(leaf);
+        }
         op
     }
 }

@@ -60,6 +60,8 @@ pub(super) struct Hold {
     /// The keys written through a guard under this hold.
     guarded: Vec<GuardedKey>,
     release: ReleaseState,
+    /// Whether its acquisition has waited for a retry.
+    pub(super) has_waited: bool,
     /// The operations that wait for a change.
     pub(super) observers: Vec<OpId>,
     /// The number of acquisitions whose callers still refer to it. Without one, it is removed with
@@ -100,6 +102,7 @@ impl Hold {
         parts: Vec<Part>,
         quorum: usize,
         policy: LeasePolicy,
+        has_waited: bool,
     ) -> Result<Self, AcquireError> {
         let counting = parts.iter().filter(|part| part.counts);
         let Some(lease) = combined(counting.map(|part| part.grant.lease), quorum) else {
@@ -116,6 +119,7 @@ impl Hold {
             downgrade_token: None,
             guarded: Vec::new(),
             release: ReleaseState::NotYet,
+            has_waited,
             observers: Vec::new(),
             references: 1,
         })

@@ -30,6 +30,11 @@ impl Engine {
         self.hold(id).map_or(0, Hold::hold_count)
     }
 
+    /// Whether the acquisition of a hold has waited for a retry, rather than being granted at once.
+    pub fn has_waited(&self, id: HoldId) -> bool {
+        self.hold(id).is_some_and(|hold| hold.has_waited)
+    }
+
     /// The first part of a hold that counts: its gateway, its target and its grant.
     pub fn first_counting_part(&self, id: HoldId) -> Option<(EndpointId, &Target, &Grant)> {
         self.hold(id)?

@@ -55,6 +55,8 @@ pub(super) struct Operation {
     wanted_topic: Option<(EndpointId, Topic)>,
     /// Whether a request of it was sent.
     pub(super) has_sent: bool,
+    /// Whether its machine has waited for anything but a reply.
+    pub(super) has_waited: bool,
     /// When the last call was sent.
     sent_at: Instant,
     /// Changed by [`Engine::set_deadline`], and removed with the outcome.
@@ -90,6 +92,7 @@ impl Operation {
             waiter_ref: None,
             wanted_topic: None,
             has_sent: false,
+            has_waited: false,
             sent_at: now,
             deadline: None,
             leaf: None,
@@ -150,16 +153,6 @@ impl Engine {
         self.settle(cx);
     }
 
-    pub(super) fn insert(&mut self, scope: ScopeId, task: Task, cx: &Context<'_>) -> OpId {
-        self.wake(scope);
-        let op = OpId(self.ops.insert(Operation::new(scope, task, cx.now)));
-        let leaf = self.deadlines.insert(scope, op);
-        if let Some(operation) = self.ops.get_mut(op.0) {
-            operation.leaf = Some(leaf);
-        }
-        op
-    }
-
     /// Runs a machine for an operation.
     pub(super) fn run(
         &mut self,
@@ -212,6 +205,7 @@ impl Engine {
                     self.wait(op, why, cx);
                     let Some(operation) = self.ops.get_mut(op.0) else { return };
                     operation.runner = Some(runner);
+                    operation.has_waited |= why != TimeoutReason::ReplyDue;
                     let scope = operation.scope;
                     self.set_deadline(op, Some((until, why)));
                     return self.wake(scope);

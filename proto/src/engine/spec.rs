@@ -183,6 +183,11 @@ impl LockSpec {
         }
     }
 
+    /// Whether a majority of the members makes a hold.
+    pub const fn is_majority(&self) -> bool {
+        matches!(self.members, Members::Majority(_))
+    }
+
     /// The gateways of the members.
     pub fn endpoints(&self) -> Vec<EndpointId> {
         let mut endpoints = Vec::new();

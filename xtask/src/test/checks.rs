@@ -25,9 +25,14 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
     let mut native = cargo(session);
     native.arg("clippy").args(WORKSPACE).arg("--all-targets").args(DENY_WARNINGS);
     let mut report = session.check("clippy: the workspace", &mut native)?;
-    let mut bare = cargo(session);
-    bare.args(["clippy", "--package", "edgelatch", "--lib", "--no-default-features"]);
-    report += session.check("clippy: without features", bare.args(DENY_WARNINGS))?;
+    for (title, features) in
+        [("without features", ""), ("with metrics", "metrics"), ("with tracing", "tracing")]
+    {
+        let mut bare = cargo(session);
+        bare.args(["clippy", "--package", "edgelatch", "--lib", "--no-default-features"]);
+        bare.args(["--features", features]).args(DENY_WARNINGS);
+        report += session.check(&format!("clippy: {title}"), &mut bare)?;
+    }
 
     let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
     for features in ["js", "reqwest,web"] {
