@@ -40,8 +40,9 @@ class Base {
     this.#subject = subject;
   }
 
+  /** The description of the object, which the entries that observe read. */
   get [OBJECT]() {
-    return true;
+    return this.#subject;
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](_depth, options, inspect) {
@@ -296,6 +297,10 @@ class Lease extends Base {
     share.dropWith(this);
   }
 
+  get [OBJECT]() {
+    return this.#share;
+  }
+
   static {
     shareOf = (lease) => lease.#share;
   }
@@ -368,11 +373,13 @@ defineMembers(Lease, options.lease);
 
 /** Returns the `connect` of an entry. Its first call starts the module that `load` returns. */
 export function clients(load) {
-  const open = ({ module, redactNames }) => {
+  const open = ({ module, redactNames, log }) => {
     start(load);
     try {
+      // A log adds its own function for requests to the settings, and returns the client.
+      const observe = log?.(module) ?? ((client) => client);
       const handle = methods.connect(...module);
-      return new Locks(handle, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames });
+      return observe(new Locks(handle, { kind: "edgelatch", host: new URL(module[0].trim()).host, redactNames }));
     } catch (failure) {
       throw errorOf(failure, {}, open);
     }

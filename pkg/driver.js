@@ -11,7 +11,7 @@ const RECORDS = [
 ];
 const [DONE, FAILED, ABORTED, LEASE, HOLD, ENDED, ENDPOINT, SCOPE, SEND, ABORT, OPEN, CLOSE, TIMEOUT] = RECORDS.keys();
 /** The numbers that describe a hold. src/js/numbers.rs reads their places. */
-const PROPERTIES = ["token", "holdCount", "remaining", "tokenOf"];
+const PROPERTIES = ["token", "holdCount", "remaining", "tokenOf", "hasWaited"];
 
 /**
  * The longest timer. Timers do not run while the machine is suspended; after it has resumed, an

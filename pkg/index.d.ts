@@ -7,6 +7,7 @@
  * and contain neither the gateway's token nor an owner id nor a script.
  */
 
+import type { Log } from "./log.js";
 import type { CountDownLatch, Guard, Lock, PermitExpirableSemaphore, ReadWriteLock, Semaphore } from "./objects.js";
 
 export * from "./errors.js";
@@ -38,9 +39,8 @@ export interface UpstashOptions extends GatewayOptions {
   /** The gateway's protocol. Default `upstash`. */
   dialect?: "upstash";
   /**
-   * The gateway's bearer token; white space around it is ignored. If it is `undefined`, as an
-   * environment variable that is not set, {@link connect} throws an {@link InvalidOptionError} that
-   * suggests to check the variable.
+   * The gateway's bearer token; white space around it is ignored. For `undefined`, as of a variable
+   * that is not set, {@link connect} throws an error that suggests to check the variable.
    */
   token: string | undefined;
 }
@@ -84,6 +84,8 @@ export interface GatewayOptions {
    * slow gateway.
    */
   requestTimeoutMs?: number;
+  /** A line for each step of a lock's life: `log` or `logTo(…)` of `edgelatch/log`. */
+  log?: Log;
   /**
    * Whether scripts start with Upstash's key-locking line. Default `auto`: yes for hosts below
    * `upstash.io`, until a response rejects the line.
@@ -109,9 +111,7 @@ export interface GatewayOptions {
   publish?: "plain" | "sharded" | "both";
 }
 
-/**
- * The options of a redLock that Redisson does not have. All clients of the lock must use the same.
- */
+/** The options of a redLock beyond Redisson's. All clients of the lock must use the same. */
 export interface RedLockOptions {
   /**
    * How long a node does not vote after its Redis has started, 1 000 to 86 400 000. Default: it

@@ -2,6 +2,7 @@
 // range. An option without a value stays undefined here and is NaN among the numbers for the
 // WebAssembly, which has the defaults. src/js/numbers.rs reads the places of the numbers from here.
 import { InvalidOptionError } from "./errors.js";
+import { OBJECT } from "./mark.js";
 
 const DAY = 86_400_000;
 const TEN_YEARS = 3650 * DAY;
@@ -275,14 +276,14 @@ export function groupValues(values) {
 }
 
 /** The options of `connect` beside `url` and `token`. */
-const CLIENT = ["dialect", "allowHttp", "keyLocking", "publish", "wakeups", "requestTimeoutMs", "fetch", "redactNames"];
+const CLIENT = ["dialect", "allowHttp", "keyLocking", "publish", "wakeups", "requestTimeoutMs", "fetch", "redactNames", "log"];
 
 /**
- * Returns the settings of a client: the arguments for the WebAssembly, and whether errors omit
- * names.
+ * Returns the settings of a client: the arguments for the WebAssembly, whether errors omit names,
+ * and the log.
  */
 function settings(all, url, token) {
-  const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch, redactNames } = all;
+  const { dialect, allowHttp, keyLocking, publish, wakeups, requestTimeoutMs, fetch, redactNames, log = globalThis[OBJECT] } = all;
   const dialectIndex = choice(dialect, "dialect", ["upstash", "webdis"]);
   // A Webdis may have no authentication.
   const secret = dialectIndex === 1 ? (token ?? "") : requiredText(token, "token");
@@ -296,7 +297,8 @@ function settings(all, url, token) {
     boolean(redactNames, "redactNames"),
   ];
   const fetchFunction = check(fetch, "fetch", "a function", (value) => typeof value === "function");
-  return { module: [url, secret, numbers, fetchFunction], redactNames: redactNames === true };
+  check(log, "log", "a log of edgelatch/log", (value) => value?.[OBJECT]);
+  return { module: [url, secret, numbers, fetchFunction], redactNames: redactNames === true, log };
 }
 
 /** Reads the options of `connect`. */

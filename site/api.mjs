@@ -9,6 +9,7 @@ import { Application } from "typedoc";
 const ENTRIES = [
   { folder: "edgelatch", file: "index", text: "edgelatch" },
   { folder: "slim", file: "slim", text: "edgelatch/slim" },
+  { folder: "log", file: "log", text: "edgelatch/log" },
   { folder: "redlock", file: "redlock", text: "edgelatch/redlock" },
   { folder: "upstash-lock", file: "upstash-lock", text: "edgelatch/upstash-lock" },
 ];

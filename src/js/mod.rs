@@ -315,6 +315,7 @@ impl Engine {
         let value = match what {
             property::HOLD_COUNT => Some(self.engine.hold_count(hold).into()),
             property::REMAINING => Some(millis(self.engine.remaining(hold, &cx))),
+            property::HAS_WAITED => Some(self.engine.has_waited(hold).into()),
             property::TOKEN_OF => {
                 let name = name.unwrap_or_default();
                 self.engine.token_of(hold, &name).map(|token| token.as_u64())

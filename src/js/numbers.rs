@@ -78,6 +78,7 @@ pub(super) mod property {
     pub(in crate::js) const HOLD_COUNT: u32 = number("holdCount");
     pub(in crate::js) const REMAINING: u32 = number("remaining");
     pub(in crate::js) const TOKEN_OF: u32 = number("tokenOf");
+    pub(in crate::js) const HAS_WAITED: u32 = number("hasWaited");
 }
 
 /// The kinds of records.

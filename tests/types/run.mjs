@@ -3,12 +3,12 @@
  * packages.
  *
  * Environment: EDGELATCH_TARBALL (the output of `npm pack`), EDGELATCH_TOOLS (a `node_modules` with
- * typescript).
+ * typescript and `@opentelemetry/api`).
  */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync } from "node:fs";
+import { cpSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,7 @@ import { newProject, removeProjects, required } from "../runtimes/project.mjs";
 let project;
 before(async () => {
   project = await newProject();
+  symlinkSync(join(required("EDGELATCH_TOOLS"), "@opentelemetry"), join(project, "node_modules/@opentelemetry"));
   cpSync(fileURLToPath(new URL(".", import.meta.url)), join(project, "types"), { recursive: true });
 });
 after(removeProjects);

@@ -11,8 +11,6 @@ import { moduleOf } from "./encode.mjs";
 
 /** The changes to the glue. */
 const CHANGES = [
-  // After the module has failed, an object that is collected need not be freed.
-  ["ptr => wasm.__wbg_handle_free(ptr, 1)", "ptr => { try { wasm.__wbg_handle_free(ptr, 1); } catch {} }"],
   // Created at first use: an import never fails in a test environment that has none of these.
   [
     "let cachedTextDecoder = new TextDecoder('utf-8', { ignoreBOM: true });\ncachedTextDecoder.decode();",
@@ -30,9 +28,50 @@ const cachedTextEncoder = {
     encodeInto: (text, view) => (textEncoder ??= new TextEncoder()).encodeInto(text, view),
 };`,
   ],
+  // Every runtime of the package has it.
+  [
+    `if (!('encodeInto' in cachedTextEncoder)) {
+    cachedTextEncoder.encodeInto = function (arg, view) {
+        const buf = cachedTextEncoder.encode(arg);
+        view.set(buf);
+        return {
+            read: arg.length,
+            written: buf.length
+        };
+    };
+}
+`,
+    "",
+  ],
+  // The package calls it in one way.
+  [
+    `    if (module !== undefined) {
+        if (Object.getPrototypeOf(module) === Object.prototype) {
+            ({module} = module)
+        } else {
+            console.warn('using deprecated parameters for \`initSync()\`; pass a single object instead')
+        }
+    }`,
+    "    ({module} = module);",
+  ],
+  // After the module has failed, an object that is collected need not be freed.
+  ["ptr => wasm.__wbg_handle_free(ptr, 1)", "ptr => { try { wasm.__wbg_handle_free(ptr, 1); } catch {} }"],
   // Accepts a module that another realm has compiled.
   ["module instanceof WebAssembly.Module", "Object.prototype.toString.call(module) === '[object WebAssembly.Module]'"],
 ];
+
+// The package frees no object: the engine lives as long as the program, and handles are collected.
+for (const [name, free] of [["Engine", "engine"], ["Handle", "handle"]]) {
+  CHANGES.push(
+    [`if (Symbol.dispose) ${name}.prototype[Symbol.dispose] = ${name}.prototype.free;\n`, ""],
+    [`    free() {\n        const ptr = this.__destroy_into_raw();\n        wasm.__wbg_${free}_free(ptr, 0);\n    }\n`, ""],
+    [
+      "    __destroy_into_raw() {\n        const ptr = this.__wbg_ptr;\n        this.__wbg_ptr = 0;\n" +
+        `        ${name}Finalization.unregister(this);\n        return ptr;\n    }\n`,
+      "",
+    ],
+  );
+}
 
 /**
  * Makes the glue import the package's own scripts: it imports copies from its own folders. `adopt`

@@ -11,19 +11,19 @@ import { extname, join } from "node:path";
 
 /** The entries of the npm package. */
 const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
-/** The entries with the interfaces of other packages, which share nothing with the others. */
-const INTERFACES = ["redlock.js", "upstash-lock.js"];
+/** The entries over clients of the others, which share nothing with them. */
+const COMPANIONS = ["log.js", "opentelemetry.js", "redlock.js", "upstash-lock.js"];
 /** The entries that `require` also finds. */
-const COMMON_JS = ["index", "redlock", "slim", "upstash-lock"];
+const COMMON_JS = ["index", "log", "opentelemetry", "redlock", "slim", "upstash-lock"];
 /** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
 const SHARED = [
-  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "options.js", "public.js", "start.js",
+  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "observe.js", "options.js", "public.js", "start.js",
   "wasm/edgelatch.js", "wasm/web.js",
 ];
-/** The scripts that stay separate files. */
-const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js"];
+/** The files and packages that stay separate. */
+const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js", "@opentelemetry/api"];
 /** The declarations that have a copy for `require`. */
-const DECLARATIONS = ["errors", "index", "objects", "redlock", "slim", "upstash-lock"];
+const DECLARATIONS = ["errors", "index", "log", "objects", "opentelemetry", "redlock", "slim", "upstash-lock"];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are short, since Node prints the line of an error. */
 const COMMON_FLAGS = [
@@ -67,7 +67,7 @@ write("redlock.cjs", `${read("redlock.cjs")}0&&(module.exports.default=0);\n`);
 write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
 for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
 
-bundle(INTERFACES, "--format=esm");
+bundle(COMPANIONS, "--format=esm");
 bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
 for (const name of SHARED) rmSync(join(folder, name));
 if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");

@@ -23,7 +23,8 @@ const MODULE = "wasm/edgelatch_bg.wasm";
  * interfaces get clients of the first five.
  */
 const ENTRIES = {
-  "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE], "redlock.js": [], "upstash-lock.js": [],
+  "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE], "log.js": [], "opentelemetry.js": [],
+  "redlock.js": [], "upstash-lock.js": [],
 };
 
 const entries = readdirSync(folder, { recursive: true, withFileTypes: true });

@@ -31,6 +31,8 @@ const ROWS = {
   "entry workerd.js": "`workerd.js`, with the module",
   "entry edge-light.js": "`edge-light.js`, with the module",
   "entry slim.js": "`slim.js`, and the module that the program brings",
+  "entry log.js": "`log.js`, beside one of these",
+  "entry opentelemetry.js": "`opentelemetry.js`, beside one of these and `@opentelemetry/api`",
   "entry redlock.js": "`redlock.js`, beside one of these",
   "entry upstash-lock.js": "`upstash-lock.js`, beside one of these",
   "wasm/edgelatch_bg.wasm": "of these: the module, as a file",

@@ -179,6 +179,11 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/drop_ins/run.mjs", &[Package, GatewayProgram]),
     ),
     Suite::new(
+        "observability",
+        "edgelatch/log and edgelatch/opentelemetry with the real SDK; the programs of docs/observability.md",
+        Node("tests/observability/run.mjs", &[Package, Gateway]),
+    ),
+    Suite::new(
         "proxies",
         "the gateway behind nginx and Caddy, and called by pages on other origins",
         Node("tests/proxies/run.mjs", &[GatewayProgram]),
