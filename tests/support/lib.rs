@@ -1,5 +1,5 @@
-//! Shared by the test binaries: servers, proxies, clocks, the scripts' model in memory,
-//! and the checker of histories.
+//! Shared by the test binaries: servers, proxies, clocks, the scripts' model in memory, and the
+//! checker of histories.
 
 #![cfg(not(target_arch = "wasm32"))]
 #![expect(
@@ -25,10 +25,11 @@ pub mod observer;
 pub mod pubsub_capture;
 pub mod random;
 pub mod redis;
-pub mod script_model;
 pub mod servers;
 pub mod slow_machine;
 pub mod streaming;
 pub mod test_env;
 pub mod webdis;
 pub mod work;
+
+pub use edgelatch_testing::script_model;

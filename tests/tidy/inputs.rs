@@ -4,7 +4,7 @@
 use super::files::{File, below};
 
 /// The folders with tests in Rust.
-const TESTS: [&str; 6] = ["cli", "gateway", "proto", "src", "tests", "xtask/src"];
+const TESTS: [&str; 7] = ["cli", "gateway", "proto", "src", "testing", "tests", "xtask/src"];
 /// The only file that may read a seed.
 const SOURCE: &str = "tests/support/random.rs";
 /// This file, which spells the words that it forbids.

@@ -32,7 +32,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("{}", file.display());
     }
     // It writes one for each member of the workspace; those of unpublished members are removed.
-    for at in ["xtask", "tests", "tests/fuzz"] {
+    for at in ["testing", "tests", "tests/fuzz", "xtask"] {
         fs::remove_file(workspace.root.join(at).join("sbom.cdx.json"))?;
     }
 

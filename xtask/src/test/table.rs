@@ -24,6 +24,7 @@ const UNIT: &[&str] = &[
     "edgelatch-gateway",
     "edgelatch-gateway::bin/edgelatch-gateway",
     "edgelatch-proto",
+    "edgelatch-testing",
     "edgelatch-tests",
     "edgelatch-tests::checker",
     "edgelatch-tests::tidy",

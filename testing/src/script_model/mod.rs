@@ -6,6 +6,14 @@
 //! modelled: errors of Redis (such as full memory), limits other than the number of permits, and
 //! the sweeping of old entries near the limits.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a model ends at the first call that it does not know"
+)]
+#![expect(missing_docs, reason = "the models of all scripts, for tests")]
+
 mod collections;
 mod count_down_latch;
 mod fair;
