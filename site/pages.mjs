@@ -33,6 +33,7 @@ export const GROUPS = [
       ["docs/fencing.md", "fencing", "Use the fencing token"],
       ["docs/scoped-tokens.md", "scoped-tokens", "A token for a page"],
       ["docs/command-line.md", "command-line", "Recipes for the command line"],
+      ["docs/testing.md", "testing", "Unit tests without a server"],
       ["docs/migrating-from-redlock.md", "migrating-from-redlock", "Coming from redlock"],
       ["docs/migrating-from-upstash-lock.md", "migrating-from-upstash-lock", "Coming from @upstash/lock"],
       ["docs/migrating-from-redis-semaphore.md", "migrating-from-redis-semaphore", "Coming from redis-semaphore"],

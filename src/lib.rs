@@ -36,6 +36,7 @@
 //! * `blocking`: the same objects with blocking calls, for programs without an event loop.
 //! * `tracing`: spans and events of the crate `tracing` for each step of a lock's life.
 //! * `metrics`: counters and histograms of the crate `metrics`.
+//! * `testing`: a gateway in memory for unit tests, in Tokio's paused clock.
 //! * `web`: the host and the transport inside a JavaScript runtime, for Rust programs compiled to
 //!   wasm32. They include a small JavaScript module, so every target of wasm-bindgen works except
 //!   `no-modules`.
@@ -59,6 +60,8 @@ pub mod client;
 pub mod host;
 #[cfg(all(feature = "js", target_arch = "wasm32"))]
 pub mod js;
+#[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
+pub mod testing;
 pub mod transport;
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 mod web;

@@ -195,7 +195,8 @@ impl fmt::Debug for PermitId {
 pub struct RequestId(u64);
 
 impl RequestId {
-    pub(crate) const fn new(number: u64) -> Self {
+    /// Creates the id of this number, which distinguishes the requests of one gateway.
+    pub const fn new(number: u64) -> Self {
         Self(number)
     }
 

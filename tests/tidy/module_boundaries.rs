@@ -4,7 +4,7 @@
 use super::files::{File, below, read};
 
 /// Each module, and the modules that it may import.
-const ALLOWED_IMPORTS: [(&str, &str); 13] = [
+const ALLOWED_IMPORTS: [(&str, &str); 14] = [
     ("time", ""),
     ("error", ""),
     ("name", "error"),
@@ -17,6 +17,7 @@ const ALLOWED_IMPORTS: [(&str, &str); 13] = [
     ("host", "host time web"),
     ("client", "client engine error host machine name protocol time timing transport"),
     ("blocking", "blocking client error host machine name protocol timing transport"),
+    ("testing", "client error host name protocol transport"),
     ("js", "engine error js machine name protocol time timing transport web"),
 ];
 

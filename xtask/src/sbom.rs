@@ -11,11 +11,12 @@ use crate::setup::{self, Purpose, Tool};
 use crate::workspace::{Workspace, empty_folder};
 
 /// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 4] = [
+const CRATES: [(&str, &str); 5] = [
     ("edgelatch", "."),
     ("edgelatch-cli", "cli"),
     ("edgelatch-gateway", "gateway"),
     ("edgelatch-proto", "proto"),
+    ("edgelatch-testing", "testing"),
 ];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -32,7 +33,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("{}", file.display());
     }
     // It writes one for each member of the workspace; those of unpublished members are removed.
-    for at in ["testing", "tests", "tests/fuzz", "xtask"] {
+    for at in ["xtask", "tests", "tests/fuzz"] {
         fs::remove_file(workspace.root.join(at).join("sbom.cdx.json"))?;
     }
 

@@ -12,7 +12,6 @@
     clippy::unwrap_used,
     reason = "a model ends at the first call that it does not know"
 )]
-#![expect(missing_docs, reason = "the models of all scripts, for tests")]
 
 mod collections;
 mod count_down_latch;
@@ -223,6 +222,17 @@ impl ScriptModel {
             }
         });
         hash.into_iter().flatten().map(|(field, _)| field.as_str())
+    }
+
+    /// The value under a key at this time.
+    pub fn value(&self, key: &str, server_ms: u64) -> Option<&Value> {
+        let entry = self.keys.get(key).filter(|entry| !entry.is_over(server_ms));
+        entry.map(|entry| &entry.value)
+    }
+
+    /// The time at which a key expires, if it does.
+    pub fn expiry(&self, key: &str) -> Option<u64> {
+        self.keys.get(key)?.expires_at
     }
 
     /// Writes a key as another program would, without a script.

@@ -14,7 +14,8 @@ use crate::progress::output_of;
 use crate::setup::wasm::{self, Compiler};
 
 /// The published packages; the rest of the workspace is internal.
-const PUBLISHED: [&str; 4] = ["edgelatch", "edgelatch-cli", "edgelatch-gateway", "edgelatch-proto"];
+const PUBLISHED: [&str; 5] =
+    ["edgelatch", "edgelatch-cli", "edgelatch-gateway", "edgelatch-proto", "edgelatch-testing"];
 const DENY_WARNINGS: [&str; 3] = ["--", "-D", "warnings"];
 
 pub(crate) fn fmt(session: &Session<'_>) -> Result<Report> {

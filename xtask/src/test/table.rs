@@ -27,6 +27,7 @@ const UNIT: &[&str] = &[
     "edgelatch-testing",
     "edgelatch-tests",
     "edgelatch-tests::checker",
+    "edgelatch-tests::testing",
     "edgelatch-tests::tidy",
     "edgelatch-tests::wire",
     "xtask::bin/xtask",
