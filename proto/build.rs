@@ -8,8 +8,8 @@ use std::{env, error::Error, fs};
 
 const DIR: &str = "src/protocol/scripts";
 const PRELUDE: &str = "prelude.lua";
-/// The parts that compute keys which the caller cannot declare.
-const COMPUTE_KEYS: [&str; 2] = ["readers_ttl", "sweep"];
+/// The parts and scripts that compute keys which the caller cannot declare.
+const COMPUTE_KEYS: [&str; 3] = ["readers_ttl", "sweep", "fair_rw_query"];
 const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -33,12 +33,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let whole: String = begins.iter().map(|(_, text)| text.as_str()).chain([&*own]).collect();
         let sha1 = sha1_smol::Sha1::from(&whole).digest();
         // With key locking, Redis has to know all keys before the script runs.
-        let computes_keys = named_parts(&text).any(|part| COMPUTE_KEYS.contains(&part));
+        let name = file.trim_end_matches(".lua");
+        let computes_keys =
+            named_parts(&text).chain([name]).any(|part| COMPUTE_KEYS.contains(&part));
         let first_line = if computes_keys { "" } else { KEY_LOCKING };
         let key_locking_sha1 = sha1_smol::Sha1::from(first_line.to_owned() + &whole).digest();
         let begins: String =
             begins.iter().map(|(name, _)| format!("&{}, ", constant(name))).collect();
-        let name = file.trim_end_matches(".lua");
         writeln!(
             code,
             "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own:?}, \

@@ -20,6 +20,7 @@ mod scripts {
     mod differential;
     mod eval;
     mod fair;
+    mod fair_read_write;
     mod fencing;
     mod full_memory;
     mod group;

@@ -1,6 +1,7 @@
 //! Names and ids, checked once where they enter the crate: a value that exists is valid.
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::fmt;
 
 use uuid::Uuid;
@@ -144,6 +145,32 @@ impl OwnerId {
 impl fmt::Debug for OwnerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OwnerId(..)")
+    }
+}
+
+/// A text of the caller's own that queries of fair read-write locks show beside each hold and wait.
+///
+/// At most 64 bytes of UTF-8 without control characters; empty by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClientId(Arc<str>);
+
+impl ClientId {
+    /// The longest client id, in bytes of UTF-8.
+    pub const BYTES_MAX: usize = 64;
+
+    /// Checks a client id.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] when it is too long or contains a control character.
+    pub fn parse(id: &str) -> Result<Self, InvalidOption> {
+        let fits = id.len() <= Self::BYTES_MAX && !id.chars().any(char::is_control);
+        let accepted = "at most 64 bytes of UTF-8 without control characters";
+        fits.then(|| Self(id.into())).ok_or_else(|| InvalidOption::new("clientId", accepted))
+    }
+
+    /// The client id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -319,6 +346,16 @@ mod tests {
         assert_eq!(RequestId::parse("00000000000000ff"), Some(RequestId::new(255)));
         for other in ["", "ff", "00000000000000FF", "+0000000000000ff", "000000000000000ff"] {
             assert_eq!(RequestId::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_client_id_is_short_and_printable() {
+        for id in ["", "tab 7", "a|b", &"é".repeat(32)] {
+            assert_eq!(ClientId::parse(id).unwrap().as_str(), id);
+        }
+        for id in ["a\tb", "\u{85}", &"é".repeat(33)] {
+            assert_eq!(ClientId::parse(id).unwrap_err().option(), "clientId", "{id}");
         }
     }
 

@@ -18,12 +18,17 @@ type Row = (&'static str, u64, u64, u64);
 /// keys of up to 256 holds, and before that those of 256 fields of a larger hash; a new reader of a
 /// full lock does so at 256. One poll of a queue removes up to 128 dead heads, at six commands
 /// each, and in a full queue up to 64 dead waiters; it searches the queue for each waiter.
-const ANY_STATE: [Row; 36] = [
+const ANY_STATE: [Row; 41] = [
     ("cancel", 5, 15, 1),
     ("fair_acquire", 1_400, 170_000, 200),
     ("fair_force_release", 790, 2_300, 55),
     ("fair_queue", 25, 2_200, 4),
     ("fair_release", 795, 6_500, 55),
+    ("fair_rw_acquire", 900, 3_500, 80),
+    ("fair_rw_force_release", 20, 1_500, 30),
+    ("fair_rw_inspect", 10, 40, 1),
+    ("fair_rw_release", 60, 400, 15),
+    ("fair_rw_renew", 20, 60, 3),
     ("group_acquire", 700, 4_500, 150),
     ("group_force_release", 8, 20, 1),
     ("group_inspect", 5, 15, 1),
@@ -60,11 +65,17 @@ const ANY_STATE: [Row; 36] = [
 /// The cost of calls with as many arguments as they may have, on objects at their limits: 100 locks
 /// with the longest names, 1,000 values or permits, a value of 64 kB, a caller's script with 4,000
 /// words. The caller's own commands are not counted.
-const MOST_ARGUMENTS: [Row; 34] = [
+const MOST_ARGUMENTS: [Row; 40] = [
     ("eval", 1_010, 3_100, 100),
     ("fair_acquire", 1_400, 130_000, 120),
     ("fair_force_release", 790, 2_300, 55),
     ("fair_release", 795, 4_500, 55),
+    ("fair_rw_acquire", 900, 3_500, 160),
+    ("fair_rw_force_release", 20, 1_500, 150),
+    ("fair_rw_inspect", 10, 40, 1),
+    ("fair_rw_query", 1_100, 5_800, 130),
+    ("fair_rw_release", 60, 400, 20),
+    ("fair_rw_renew", 20, 60, 3),
     ("group_acquire", 2_050, 12_500, 540),
     ("group_force_release", 2_010, 8_100, 250),
     ("group_inspect", 3_010, 9_100, 240),
@@ -97,9 +108,9 @@ const MOST_ARGUMENTS: [Row; 34] = [
     ("write_release", 550, 4_000, 110),
 ];
 
-/// Scripts that `every_call` lacks: the caller supplies the script to run, or only one machine
-/// makes the call. Their bounds are those with the most arguments.
-const WITH_ARGUMENTS_ALONE: [&str; 2] = ["eval", "lock_raise"];
+/// Scripts that `every_call` lacks: the caller supplies the script to run, only one machine makes
+/// the call, or no scoped token allows it. Their bounds are those with the most arguments.
+const WITH_ARGUMENTS_ALONE: [&str; 3] = ["eval", "fair_rw_query", "lock_raise"];
 
 /// The largest cost of each script so far, and where it occurred.
 #[derive(Default)]

@@ -1,10 +1,11 @@
 //! The calls whose cost is counted and measured: every call in every state of its object, and calls
 //! with as many arguments as they may have.
 
-use edgelatch_proto::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId};
+use edgelatch_proto::name::{ClientId, FencingToken, GuardKey, LockName, OwnerId, PermitId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls,
-    Member, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try, UserScript,
+    BatchSize, Extension, FairCalls, FairMode, FairReadWriteCalls, FairReadWriteQuery,
+    FairReadWriteSettings, FairSettings, GroupCalls, GuardCalls, GuardedWrite, LockCalls, Member,
+    PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Stamp, Target, Try, UserScript,
     WriteCalls,
 };
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -13,8 +14,9 @@ use edgelatch_proto::timing::{GuardMemory, PeerSkew};
 use crate::calls::{bound, lease, owner, request, token};
 use crate::every_call::{Known, every_call};
 use crate::full_objects::{
-    HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, World, fill, fill_holds, fill_queue_until,
-    fill_readers, fill_values,
+    FAIR_RW_WAITERS, HOLDS, NAME, PERMITS, READERS, VALUES, WAITERS, World, fill,
+    fill_fair_rw_names, fill_fair_rw_queue, fill_holds, fill_queue_until, fill_readers,
+    fill_values,
 };
 use crate::redis::Redis;
 use crate::work::EditableCall;
@@ -104,6 +106,12 @@ fn scenes() -> Vec<Scene> {
         PeerSkew::DEFAULT,
     );
     let scene = |target, before| Scene { target, before };
+    let fair = |mode| {
+        let client = ClientId::parse(&"c".repeat(ClientId::BYTES_MAX)).unwrap();
+        let settings = FairReadWriteSettings::default();
+        let calls = FairReadWriteCalls::new(name(NAME), mode, settings, client, publish);
+        Target::FairReadWrite(calls)
+    };
     vec![
         scene(locks(false), Before::Nothing),
         scene(locks(true), Before::Nothing),
@@ -111,6 +119,9 @@ fn scenes() -> Vec<Scene> {
             Target::Fair(FairCalls::new(name(NAME), FairSettings::default(), publish)),
             Before::Nothing,
         ),
+        scene(fair(FairMode::Exclusive), Before::Nothing),
+        scene(fair(FairMode::Shared), Before::Nothing),
+        scene(fair(FairMode::Steal), Before::Filled(World::FairRwHolders)),
         scene(values(), Before::Nothing),
         scene(values(), Before::EndedValues),
         scene(values(), Before::LiveValues),
@@ -199,6 +210,13 @@ async fn life_of(
     if matches!(target, Target::Fair(_)) {
         fill_queue_until(redis, WAITERS, redis.now_ms().await - 1).await;
     }
+    if matches!(target, Target::FairReadWrite(_)) {
+        let now = redis.now_ms().await;
+        fill_fair_rw_queue(redis, FAIR_RW_WAITERS, now - 1).await;
+        fill_fair_rw_names(redis, 100, now + 600_000).await;
+        let query = FairReadWriteQuery::new(name(NAME), Publish::Both);
+        run(redis, &(&query.slice(request(20), "")).into()).await;
+    }
     let mut calls = vec![
         attempt(target, bound, 1, 30_000, false),
         target.renew(&Extension {
@@ -223,9 +241,11 @@ async fn life_of(
         let call = raise(&attempt(target, bound, 1, 20_000, false), grant);
         assert_eq!(run(redis, &call).await[0], "1");
     }
-    run(redis, &(&attempt(target, bound, 2, 20_000, true)).into()).await;
+    let other = attempt(target, bound, 2, 20_000, true);
+    run(redis, &(&other).into()).await;
     let released = run(redis, &(&target.release(request(14), bound, me)).into()).await;
-    assert_eq!(released[0], "1", "{target:?} is released");
+    let is_stolen = other.args().get(5).is_some_and(|kind| kind == "steal");
+    assert_eq!(released[0], if is_stolen { "0" } else { "1" }, "{target:?} is released");
     let reply = run(redis, &(&attempt(target, bound, 3, 20_000, false)).into()).await;
     if let Target::Permits(permits) = target {
         assert_eq!(reply[0], "1");

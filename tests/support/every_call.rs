@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use edgelatch_proto::name::{GuardKey, LockName, OwnerId, PermitId};
+use edgelatch_proto::name::{ClientId, GuardKey, LockName, OwnerId, PermitId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, Extension, FairCalls, FairSettings, GroupCalls, GuardCalls,
-    GuardedWrite, IdempotentCall, LatchCount, LockCalls, Member, PermitCalls, PermitCount,
-    PermitTotal, ReadCalls, SemaphoreCalls, Stamp, Target, Try, WriteCalls,
+    BatchSize, CountDownLatchCalls, Extension, FairCalls, FairMode, FairReadWriteCalls,
+    FairReadWriteSettings, FairSettings, GroupCalls, GuardCalls, GuardedWrite, IdempotentCall,
+    LatchCount, LockCalls, Member, PermitCalls, PermitCount, PermitTotal, ReadCalls,
+    SemaphoreCalls, Stamp, Target, Try, WriteCalls,
 };
 use edgelatch_proto::protocol::scope::{ObjectKind, Right};
 use edgelatch_proto::protocol::script::{Bound, Publish, ScriptCall};
@@ -24,6 +25,8 @@ pub const NOT_AFTER: u64 = 1_700_000_090_000;
 pub const TOKEN: u64 = 1_600_000_000_000_009;
 /// The skew of Redisson's clocks that groups and permits allow for, in milliseconds.
 pub const PEER_SKEW: u64 = 1_234;
+/// The client id of a fair read-write lock's callers.
+pub const CLIENT_ID: &str = "tab|7";
 /// The calling owner, its previous owner, and its owner on the other side of a read-write lock.
 pub const OWNERS: [u8; 3] = [1, 2, 3];
 /// The request ids of idempotent calls, and of all other calls.
@@ -94,12 +97,18 @@ fn is_fenced(call: &ScriptCall) -> bool {
     kinds.is_some_and(|kinds| kinds.contains('f'))
 }
 
+/// Whether the call ends the holds of other owners of a fair read-write lock.
+fn steals(call: &ScriptCall) -> bool {
+    call.script().name == "fair_rw_acquire" && call.args()[5] == "steal"
+}
+
 /// All calls about an object that can be held.
 pub fn of_target(target: &Target) -> Vec<Known> {
     let names: Vec<String> = target.names().iter().map(|name| name.as_str().to_owned()).collect();
     let known = |call, lease| {
         let known = Known::new(call, &names, kind(target));
-        Known { lease, lasts: is_fenced(&known.call), ..known }
+        let right = if steals(&known.call) { Some(Right::Force) } else { known.right };
+        Known { lease, right, lasts: is_fenced(&known.call), ..known }
     };
     // The call concerns only the first of several locks.
     let of_one = |call| Known::new(call, &names[..1], kind(target));
@@ -164,12 +173,20 @@ pub fn targets(one: &str, two: &str, publish: Publish) -> Vec<Target> {
     let delay = RejoinDelay::new(Duration::from_secs(60)).unwrap();
     let group = GroupCalls::new(name(one), ["a", "b"], peer_skew(), publish).unwrap();
     let permits = BatchSize::new(3).unwrap();
+    let fair = |mode| {
+        let (settings, client) = (FairReadWriteSettings::default(), ClientId::parse(CLIENT_ID));
+        let calls = FairReadWriteCalls::new(name(one), mode, settings, client.unwrap(), publish);
+        Target::FairReadWrite(calls)
+    };
     vec![
         Target::Lock(LockCalls::new(name(one), publish)),
         Target::Lock(LockCalls::new(name(one), publish).not_before(delay)),
         Target::Lock(lock(false)),
         Target::Lock(lock(true)),
         Target::Fair(FairCalls::new(name(one), FairSettings::default(), publish)),
+        fair(FairMode::Exclusive),
+        fair(FairMode::Shared),
+        fair(FairMode::Steal),
         Target::Group(group),
         Target::Semaphore(SemaphoreCalls::new(name(one), publish, PermitCount::new(4).unwrap())),
         Target::Permits(PermitCalls::new(name(one), publish, permits, peer_skew())),

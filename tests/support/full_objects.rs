@@ -12,6 +12,9 @@ pub const READERS: u64 = 10_000;
 pub const HOLDS: u64 = 10_000;
 pub const PERMITS: u64 = 100_000;
 pub const WAITERS: u32 = 2_000;
+/// The default limits of a fair read-write lock.
+pub const SHARED_HOLDERS: u64 = 1_000;
+pub const FAIR_RW_WAITERS: u64 = 10_000;
 
 /// Owner fields of other clients, numbered.
 const HOLDERS: &str = "local function holder(i) return \
@@ -40,6 +43,27 @@ const HOLDS_LUA: &str = "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'1
 const WAITERS_LUA: &str = "for i=1,ARGV[1] do redis.call('RPUSH',KEYS[1],holder(i)) \
      redis.call('ZADD',KEYS[2],ARGV[2],holder(i)) redis.call('ZADD',KEYS[3],ARGV[2]-i,holder(i)) \
      redis.call('ZADD',KEYS[4],i,holder(i)) end";
+
+/// Holders, queue, writers and beats of a fair read-write lock.
+const FAIR_RW_KEYS: [&str; 4] =
+    ["el:{job}:frw:holders", "el:{job}:frw:queue", "el:{job}:frw:writers", "el:{job}:frw:beats"];
+/// Waiters of a fair read-write lock, a third of them exclusive, alive until the given time.
+const FAIR_RW_WAITERS_LUA: &str = "for i=1,ARGV[1] do local x=i%3==0 \
+     local m=(x and 'x' or 's')..holder(i)..'|' \
+     redis.call('ZADD',KEYS[2],i,m) redis.call('ZADD',KEYS[4],ARGV[2],m) \
+     if x then redis.call('ZADD',KEYS[3],i,m) end end";
+/// Removes the exclusive waiters of a fair read-write lock.
+const SHARED_ALONE_LUA: &str = "for _,m in ipairs(redis.call('ZRANGE',KEYS[3],0,-1)) do \
+     for k=2,4 do redis.call('ZREM',KEYS[k],m) end end";
+/// Holders of a fair read-write lock in shared mode, whose leases end at the given time.
+const FAIR_RW_HOLDERS_LUA: &str =
+    "for i=1,ARGV[1] do redis.call('ZADD',KEYS[1],ARGV[2],'s'..holder(i)..'|') end";
+/// Names of one namespace, each with ten holders in shared mode.
+const FAIR_RW_NAMES_LUA: &str = "for n=1,ARGV[1] do local name='{job}:'..string.format('%04d',n) \
+     redis.call('ZADD','el:{job}:frw:names',0,name) \
+     redis.call('ZADD','el:{job}:frw:ends',ARGV[2],name) \
+     for i=1,10 do redis.call('ZADD','el:'..name..':frw:holders',ARGV[2],'s'..holder(i)..'|') end \
+     end";
 
 pub async fn fill(redis: &Redis, lua: &str, keys: &[&str], count: u64, number: u64) {
     let (source, key_count) = (HOLDERS.to_owned() + lua, keys.len().to_string());
@@ -83,6 +107,21 @@ pub async fn fill_queue_until(redis: &Redis, count: u32, alive_until: u64) {
     fill(redis, WAITERS_LUA, &QUEUE_KEYS, u64::from(count), alive_until).await;
 }
 
+/// Stores this many waiters of a fair read-write lock, whose heartbeats end at this time.
+pub async fn fill_fair_rw_queue(redis: &Redis, count: u64, alive_until: u64) {
+    fill(redis, FAIR_RW_WAITERS_LUA, &FAIR_RW_KEYS, count, alive_until).await;
+}
+
+/// Stores this many holders of a fair read-write lock, whose leases end at this time.
+pub async fn fill_fair_rw_holders(redis: &Redis, count: u64, ends_at: u64) {
+    fill(redis, FAIR_RW_HOLDERS_LUA, &FAIR_RW_KEYS, count, ends_at).await;
+}
+
+/// Stores this many fair read-write locks with one hash tag, each with ten holders.
+pub async fn fill_fair_rw_names(redis: &Redis, count: u64, ends_at: u64) {
+    fill(redis, FAIR_RW_NAMES_LUA, &[], count, ends_at).await;
+}
+
 /// A semaphore with this many holds.
 async fn fill_set(redis: &Redis, set: &str, count: u64, ends_at: u64) {
     redis.query::<String>(&["SET", NAME, "500000"]).await;
@@ -103,6 +142,9 @@ pub enum World {
     DeadQueue,
     DeadForeignQueue,
     Evicted,
+    FairRwQueue,
+    DeadFairRwQueue,
+    FairRwHolders,
     Holds,
     EndedHolds,
     Permits,
@@ -111,7 +153,7 @@ pub enum World {
 }
 
 impl World {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Empty,
         Self::PlainLock,
         Self::Values,
@@ -123,6 +165,9 @@ impl World {
         Self::DeadQueue,
         Self::DeadForeignQueue,
         Self::Evicted,
+        Self::FairRwQueue,
+        Self::DeadFairRwQueue,
+        Self::FairRwHolders,
         Self::Holds,
         Self::EndedHolds,
         Self::Permits,
@@ -167,6 +212,21 @@ impl World {
                 fill_queue(redis, WAITERS - 1).await;
                 let caller = field(&owner(OWNERS[0]));
                 redis.query(&["ZADD", QUEUE_KEYS[3], &WAITERS.to_string(), &caller]).await
+            }
+            Self::FairRwQueue => {
+                fill_fair_rw_holders(redis, 1, later).await;
+                fill_fair_rw_queue(redis, FAIR_RW_WAITERS - 1, later).await;
+            }
+            // Neither holders nor waiters are alive.
+            Self::DeadFairRwQueue => {
+                fill_fair_rw_holders(redis, SHARED_HOLDERS, over).await;
+                fill_fair_rw_queue(redis, FAIR_RW_WAITERS, over).await;
+            }
+            // As many holders and shared waiters as one call notifies, and more.
+            Self::FairRwHolders => {
+                fill_fair_rw_holders(redis, SHARED_HOLDERS, later).await;
+                fill_fair_rw_queue(redis, 300, later).await;
+                fill(redis, SHARED_ALONE_LUA, &FAIR_RW_KEYS, 0, 0).await;
             }
             Self::Holds => fill_set(redis, "el:{job}:held", HOLDS, later).await,
             Self::EndedHolds => fill_set(redis, "el:{job}:held", HOLDS, over).await,

@@ -3,8 +3,8 @@
 mod reading;
 
 pub(crate) use reading::{
-    beside, channel_names, fence_keys, held_permits_names, holds_names, latch_owner,
-    read_timeout_owner, record_names,
+    beside, channel_names, fair_rw_lock_names, fence_keys, held_permits_names, holds_names,
+    latch_owner, read_timeout_owner, record_names,
 };
 
 use alloc::string::String;
@@ -124,6 +124,48 @@ pub(crate) fn count_down_channel(name: &LockName) -> String {
     [COUNT_DOWN_CHANNEL, name.as_str(), "}"].concat()
 }
 
+/// The holders of a fair read-write lock.
+pub(crate) fn fair_rw_holders(name: &LockName) -> String {
+    prefixed(OURS, name) + FAIR_RW + HOLDERS
+}
+
+/// The waiting members of a fair read-write lock, with their tickets.
+pub(crate) fn fair_rw_queue(name: &LockName) -> String {
+    prefixed(OURS, name) + FAIR_RW + "queue"
+}
+
+/// The exclusive members of that queue.
+pub(crate) fn fair_rw_writers(name: &LockName) -> String {
+    prefixed(OURS, name) + FAIR_RW + "writers"
+}
+
+/// The times until which the waiters of a fair read-write lock count as alive.
+pub(crate) fn fair_rw_beats(name: &LockName) -> String {
+    prefixed(OURS, name) + FAIR_RW + "beats"
+}
+
+/// The last token and the last ticket of a fair read-write lock.
+pub(crate) fn fair_rw_last(name: &LockName) -> String {
+    prefixed(OURS, name) + FAIR_RW + "last"
+}
+
+/// The names of fair read-write locks in the namespace of `name`: those with the same hash tag.
+pub(crate) fn fair_rw_names(name: &LockName) -> String {
+    namespaced(name) + FAIR_RW + "names"
+}
+
+/// The times until which a hold or a wait of each of these names can last.
+pub(crate) fn fair_rw_ends(name: &LockName) -> String {
+    namespaced(name) + FAIR_RW + "ends"
+}
+
+/// The beginning of the keys of a namespace: our prefix, and the hash tag.
+fn namespaced(name: &LockName) -> String {
+    let text = name.as_str();
+    let tag = text.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
+    [OURS, ":{", tag.map_or(text, |(tag, _)| tag), "}"].concat()
+}
+
 /// The latch of one owner, in the lock's slot. Ours; it expires.
 pub(crate) fn latch(name: &LockName, owner: OwnerId) -> String {
     prefixed(OURS, name) + ":" + &owner.to_text()
@@ -152,6 +194,8 @@ const FIRST_READ_TIMEOUT: &str = ":rwlock_timeout:1";
 const READ_TIMEOUT: &str = ":rwlock_timeout:";
 const HOLDS: &str = ":held";
 const FENCE: &str = ":fence";
+const FAIR_RW: &str = ":frw:";
+const HOLDERS: &str = "holders";
 
 /// Redisson's prefix form, which keeps a name's own hash tag.
 fn prefixed(prefix: &str, name: &LockName) -> String {
@@ -219,6 +263,21 @@ mod tests {
             assert_eq!(own_token(&name), format!("el:{form}:token"));
             let channel = format!("redisson_countdownlatch__channel__{{{}}}", name.as_str());
             assert_eq!(count_down_channel(&name), channel);
+        }
+    }
+
+    #[test]
+    fn a_fair_read_write_lock_shares_the_registry_of_its_hash_tag() {
+        for (name, form, tag) in [("myLock", "{myLock}", "myLock"), ("x{a}b", "x{a}b", "a")] {
+            let name = LockName::parse(name).unwrap();
+            assert_eq!(fair_rw_holders(&name), format!("el:{form}:frw:holders"));
+            assert_eq!(fair_rw_queue(&name), format!("el:{form}:frw:queue"));
+            assert_eq!(fair_rw_writers(&name), format!("el:{form}:frw:writers"));
+            assert_eq!(fair_rw_beats(&name), format!("el:{form}:frw:beats"));
+            assert_eq!(fair_rw_last(&name), format!("el:{form}:frw:last"));
+            assert_eq!(fair_rw_names(&name), format!("el:{{{tag}}}:frw:names"));
+            assert_eq!(fair_rw_ends(&name), format!("el:{{{tag}}}:frw:ends"));
+            assert_eq!(slot(&fair_rw_ends(&name)), slot(name.as_str()));
         }
     }
 

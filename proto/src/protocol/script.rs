@@ -191,6 +191,11 @@ impl ScriptCall {
         self.arg(millis(time).to_string())
     }
 
+    /// Adds a number.
+    pub(crate) fn number(self, number: u32) -> Self {
+        self.arg(number.to_string())
+    }
+
     /// Adds a flag: `1` or `0`.
     pub(crate) fn flag(self, flag: bool) -> Self {
         self.arg(if flag { "1" } else { "0" })

@@ -50,6 +50,7 @@ impl Subject {
             (None, _) => "multiLock",
             (_, Target::Lock(_)) => "lock",
             (_, Target::Fair(_)) => "fairLock",
+            (_, Target::FairReadWrite(_)) => "fairReadWriteLock",
             (_, Target::Group(_)) => "groupLock",
             (_, Target::Semaphore(_)) => "semaphore",
             (_, Target::Permits(_)) => "permitExpirableSemaphore",

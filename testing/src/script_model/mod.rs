@@ -17,6 +17,9 @@ mod collections;
 mod count_down_latch;
 mod fair;
 pub mod fair_head;
+mod fair_read_write;
+mod fair_read_write_queries;
+mod fair_read_write_state;
 mod group;
 mod guard;
 pub mod holds;
@@ -178,6 +181,7 @@ impl ScriptModel {
             "guard_write" => self.guard_write(&run),
             "guard_newest" => self.guard_newest(&run),
             "eval" => self.eval(&run),
+            name if name.starts_with("fair_rw_") => self.fair_rw(name, &run),
             name if name.starts_with("group_") => self.group(name, &run),
             name if name.starts_with("read_")
                 || name.starts_with("write_")

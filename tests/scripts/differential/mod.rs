@@ -6,6 +6,7 @@
 mod coverage;
 mod eval;
 mod fair_lock;
+mod fair_read_write_lock;
 mod group;
 mod guard;
 mod lock;

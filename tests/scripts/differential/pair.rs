@@ -74,7 +74,7 @@ impl<'a> Pair<'a> {
         (self.now, self.slowest) = (ended, self.slowest.max(ended - began));
         let reply = Reply::read(&cells, call.request)
             .unwrap_or_else(|| panic!("{what}: no reply: {cells:?}"));
-        let modelled = self.model.run_at(call, micros(&reply));
+        let modelled = self.model.run_at(call, micros(&reply, keys.get(&call.keys()[0])));
         let allowance = self.allowance() + reply.server_ms.abs_diff(began);
         assert_eq!(cells.len(), modelled.len(), "{what}");
         for (place, (real, model)) in cells.iter().zip(&modelled).enumerate() {
@@ -216,11 +216,16 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Redis' clock in microseconds, as far as the reply shows it: a fresh token is that clock, and so
-/// is the newest acceptable one.
-fn micros(reply: &Reply) -> u64 {
+/// Redis' clock in microseconds, as far as the reply and the latch show it: a fresh token is that
+/// clock, and so are a fresh ticket in the latch of a waiter and the newest acceptable token.
+fn micros(reply: &Reply, latch: Option<&Stored>) -> u64 {
     let ahead = if reply.code == Code::TokenAhead { 60_000_000 } else { 0 };
     let token = reply.value.split(',').next().and_then(|token| token.parse::<u64>().ok());
     let token = token.and_then(|token| token.checked_sub(ahead));
-    token.filter(|token| token / 1000 == reply.server_ms).unwrap_or(reply.server_ms * 1000)
+    let ticket = match latch.map(|stored| &stored.value) {
+        Some(Content::Text(text)) => text.rsplit_once(',').and_then(|(_, text)| text.parse().ok()),
+        _ => None,
+    };
+    let is_now = |time: &u64| time / 1000 == reply.server_ms;
+    token.filter(is_now).or_else(|| ticket.filter(is_now)).unwrap_or(reply.server_ms * 1000)
 }

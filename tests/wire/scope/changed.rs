@@ -56,7 +56,8 @@ fn a_call_passes_that_is_about_one_s_own_names_and_no_other() {
             assert!(passes(script, &keys, &args), "{}: {keys:?}", script.name);
             assert!(!passes(script, &their_keys, &their_args), "{}: {their_keys:?}", script.name);
             // Replaces each key, and each argument that contains a name, by another caller's.
-            for place in 0..keys.len() {
+            // Fair read-write locks with one hash tag share a registry.
+            for place in (0..keys.len()).filter(|place| keys[*place] != their_keys[*place]) {
                 let mut keys = keys.clone();
                 keys[place] = their_keys[place];
                 assert!(!passes(script, &keys, &args), "{}: {keys:?}", script.name);

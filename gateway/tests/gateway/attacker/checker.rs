@@ -8,7 +8,7 @@ use edgelatch_proto::protocol::scope::Right;
 use test_support::redis::{Content, Stored};
 
 use super::env::Snapshot;
-use super::form::Form;
+use super::form::{Form, names};
 use super::scope::Scope;
 use super::victims::{JAVA, Victims};
 
@@ -82,9 +82,8 @@ impl Checker<'_> {
 
     /// Checks that no token falls, and none expires too soon.
     fn token(&self, change: &Change<'_>, object: &Object) -> Result<(), String> {
-        let (Form::Token | Form::Fence, Some(old)) = (object.form, change.old) else {
-            return Ok(());
-        };
+        let has_token = matches!(object.form, Form::Token | Form::Fence | Form::FairLast);
+        let Some(old) = change.old.filter(|_| has_token) else { return Ok(()) };
         let is_kept = change.new.is_some_and(|new| {
             let is_as_long = new.ends_at < 0 || old.ends_at >= 0 && new.ends_at + 1 >= old.ends_at;
             number(new) >= number(old) && is_as_long
@@ -124,6 +123,10 @@ impl Checker<'_> {
             (Form::ReadTimeout, _) => max_lease,
             (Form::Want, _) => 5 * SECOND,
             (Form::Watch, _) => 60 * SECOND,
+            (Form::FairHolders, _) => max_lease + SECOND,
+            (Form::FairQueue, _) => WAITER + 2 * SECOND,
+            (Form::FairLast, _) => DAY,
+            (Form::Registry, _) => max_lease + max_lease / 3 + WAITER + 2 * SECOND,
             (Form::Memory, _) => MEMORY.max(max_lease + SECOND),
         }
     }
@@ -151,12 +154,16 @@ impl Checker<'_> {
         if !is_of_its_kind {
             return Err(format!("it is not of its kind: {change:?}"));
         }
-        if matches!(form, Form::Token | Form::Fence) && number(new) > after.now * 1000 + AHEAD {
+        if form == Form::Registry {
+            return self.registry(change, after);
+        }
+        let has_token = matches!(form, Form::Token | Form::Fence | Form::FairLast);
+        if has_token && number(new) > after.now * 1000 + AHEAD {
             return Err(format!("a token is ahead: {change:?}"));
         }
         let latest = after.now + max_lease + peer_skew + 1;
         let ends: Vec<(&String, u64)> = match (&new.value, form) {
-            (Content::Sorted(members), Form::Holds) => {
+            (Content::Sorted(members), Form::Holds | Form::FairHolders) => {
                 members.iter().map(|(member, score)| (member, *score as u64)).collect()
             }
             (Content::Hash(fields), Form::Bare) => {
@@ -168,6 +175,27 @@ impl Checker<'_> {
         let is_late = |(holder, end): &(&String, u64)| *end > latest && !self.is_theirs(holder);
         let late = ends.into_iter().find(is_late);
         late.map_or(Ok(()), |late| Err(format!("{late:?} is later than {latest}: {change:?}")))
+    }
+
+    /// Checks that only names of the token join a registry, and that no name leaves it while it is
+    /// held.
+    fn registry(&self, change: &Change<'_>, after: &Snapshot) -> Result<(), String> {
+        let [old, new] =
+            [change.old, change.new].map(|stored| stored.map(parts).unwrap_or_default());
+        let is_foreign =
+            |form: &&String| !names(form).iter().any(|name| self.scope.covers(Lock, name));
+        if let Some(foreign) = new.keys().filter(|form| !old.contains_key(*form)).find(is_foreign) {
+            return Err(format!("{foreign} was registered: {change:?}"));
+        }
+        let is_held = |form: &&String| {
+            let holders = after.keys.get(&format!("el:{form}:frw:holders")).map(parts);
+            let ends = holders.unwrap_or_default().into_values();
+            ends.filter_map(|end| score(&end)).any(|end| end > after.now as f64)
+        };
+        match old.keys().filter(|form| !new.contains_key(*form)).find(is_held) {
+            Some(held) => Err(format!("{held} left the registry: {change:?}")),
+            None => Ok(()),
+        }
     }
 
     /// Checks that latches, guarded values and the number of permits change only with the right for
@@ -199,7 +227,7 @@ impl Checker<'_> {
     /// right for it.
     fn holds(&self, change: &Change<'_>, object: &Object, after: &Snapshot) -> Result<(), String> {
         let right = if object.kind == Guard { Right::Guard } else { Right::Force };
-        let is_waiter = matches!(object.form, Form::Queue | Form::Seats);
+        let is_waiter = matches!(object.form, Form::Queue | Form::Seats | Form::FairQueue);
         // Each script that reads the head of a queue changes its watch record.
         let is_over = object.form == Form::Watch || is_waiter && after.now > self.since + WAITER;
         let Some(old) = change.old.filter(|_| !self.scope.has(right) && !is_over) else {
@@ -242,9 +270,13 @@ fn parts(stored: &Stored) -> BTreeMap<String, String> {
     }
 }
 
-/// Returns the fencing token of a token key or of a fence.
+/// Returns the fencing token of a token key, of a fence, or of a fair read-write lock.
 fn number(stored: &Stored) -> u64 {
-    let Content::Text(text) = &stored.value else { return 0 };
+    let text = match &stored.value {
+        Content::Text(text) => text.as_str(),
+        Content::Hash(fields) => fields.get("t").map_or("", String::as_str),
+        _ => "",
+    };
     text.split(':').next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 

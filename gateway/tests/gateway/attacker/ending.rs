@@ -8,11 +8,16 @@ use edgelatch::Gateway;
 use edgelatch::client::Released;
 use edgelatch::client::{Client, ReadWriteSettings};
 use edgelatch::timing::{GuardMemory, LifeTime, PeerSkew};
-use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite};
+use edgelatch_proto::name::{ClientId, LockName};
+use edgelatch_proto::protocol::calls::{
+    FairMode, FairReadWriteCalls, FairReadWriteSettings, FairSettings, GuardedWrite, Target, Try,
+};
 use edgelatch_proto::protocol::scope::ObjectKind::{self, Guard, Latch, Lock, Permits, Semaphore};
 use edgelatch_proto::protocol::scope::Right;
+use edgelatch_proto::protocol::script::Publish;
 use fastrand::Rng;
 use serde_json::json;
+use test_support::calls::{UNBOUND, lease, owner, request};
 use test_support::random::seed;
 
 use super::attacks;
@@ -125,6 +130,7 @@ impl<'a> End<'a> {
         self.check_locks_are_free(&["read"]).await?;
         self.until(bound.max(WAITER)).await;
         self.check_locks_are_free(&["fair"]).await?;
+        self.check_fair_read_write_locks_are_free().await?;
         self.until(bound.max(AHEAD)).await;
         self.guards_and_latches_are_free().await?;
         self.check_expiry(self.scope.has(Right::Manage)).await
@@ -184,6 +190,48 @@ impl<'a> End<'a> {
         let locks = names.iter().map(|name| self.lock("lock", name));
         let all = self.other.multi_lock(locks).unwrap();
         if is_free(&all).await { Ok(()) } else { Err(format!("one of {names:?} is not free")) }
+    }
+
+    /// Checks that the script grants each fair read-write lock to a new exclusive owner.
+    async fn check_fair_read_write_locks_are_free(&self) -> Result<(), String> {
+        let client = self.env.client(TOKEN);
+        for name in self.names(Lock) {
+            let calls = FairReadWriteCalls::new(
+                LockName::parse(&name).unwrap(),
+                FairMode::Exclusive,
+                FairReadWriteSettings::default(),
+                ClientId::default(),
+                Publish::Plain,
+            );
+            let target = Target::FairReadWrite(calls);
+            let mut is_free = false;
+            for number in (1..).take(TRIES) {
+                let call = target.acquire(&Try {
+                    request: request(number),
+                    bound: UNBOUND,
+                    owner: owner(u8::try_from(number).unwrap()),
+                    lease: lease(1_000),
+                    last: true,
+                    number: 1,
+                    previous: None,
+                    announces: false,
+                });
+                let count = call.keys().len().to_string();
+                let head = ["EVAL".to_owned(), call.source(false), count];
+                let words: Vec<&String> =
+                    head.iter().chain(call.keys()).chain(call.args()).collect();
+                let (status, answer) = client.post("/", &json!(words).to_string()).await;
+                assert_eq!(status, 200, "{answer}");
+                is_free = answer.starts_with("{\"result\":[1,");
+                if is_free {
+                    break;
+                }
+            }
+            if !is_free {
+                return Err(format!("{name} is not free as a fair read-write lock"));
+            }
+        }
+        Ok(())
     }
 
     fn lock(&self, kind: &str, name: &str) -> NativeLock {

@@ -18,6 +18,14 @@ pub(crate) enum Form {
     /// The record of a waiting writer.
     Want,
     Fence,
+    /// The holders of a fair read-write lock.
+    FairHolders,
+    /// The queue of a fair read-write lock, its writers, and the heartbeats of its waiters.
+    FairQueue,
+    /// The last token and ticket of a fair read-write lock.
+    FairLast,
+    /// The names of the fair read-write locks with one hash tag.
+    Registry,
     /// The holds of a semaphore of either kind.
     Holds,
     ReadTimeout,
@@ -37,6 +45,7 @@ impl Form {
             Self::Queue | Self::Seats | Self::Watch | Self::Want | Self::ReadTimeout => {
                 kind == Lock
             }
+            Self::FairHolders | Self::FairQueue | Self::FairLast | Self::Registry => kind == Lock,
             Self::Fence => kind == Guard,
             Self::Holds => matches!(kind, Semaphore | Permits),
         }
@@ -81,6 +90,13 @@ fn ours(rest: &str) -> Option<(Form, &str)> {
         (":want", Form::Want),
         (":fence", Form::Fence),
         (":held", Form::Holds),
+        (":frw:holders", Form::FairHolders),
+        (":frw:queue", Form::FairQueue),
+        (":frw:writers", Form::FairQueue),
+        (":frw:beats", Form::FairQueue),
+        (":frw:last", Form::FairLast),
+        (":frw:names", Form::Registry),
+        (":frw:ends", Form::Registry),
     ] {
         if let Some(text) = rest.strip_suffix(suffix) {
             return Some((form, text));

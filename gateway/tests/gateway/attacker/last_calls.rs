@@ -33,10 +33,11 @@ impl Held {
 }
 
 /// The objects, each in its own request.
-pub(super) const HELD: [Held; 11] = [
+pub(super) const HELD: [Held; 12] = [
     Held::new(Lock, &[("lock_acquire", &["last-plain"])]),
     Held::new(Lock, &[("fair_acquire", &["last-fair"])]),
     Held::new(Lock, &[("fair_acquire", &["last-fair-brief"])]),
+    Held::new(Lock, &[("fair_rw_acquire", &["last-fair-rw"])]),
     Held::new(Lock, &[("read_acquire", &["last-read"])]),
     Held::new(Lock, &[("write_acquire", &["last-write"])]),
     Held::new(Lock, &[("group_acquire", &["last-group"])]),
@@ -51,6 +52,7 @@ pub(super) const HELD: [Held; 11] = [
 /// The script that renews what this script has acquired.
 fn renewal_of(script: &str) -> &'static str {
     match script {
+        "fair_rw_acquire" => "fair_rw_renew",
         "read_acquire" => "read_renew",
         "group_acquire" => "group_renew",
         "semaphore_acquire" => "semaphore_renew",
@@ -143,22 +145,23 @@ impl Last<'_> {
         }
     }
 
-    /// Joins the queue of a fair lock. `keep`: for how many milliseconds Redis remembers the
-    /// request, instead of the library's value and a deadline.
-    async fn queues(&mut self, ending: &str, keep: Option<&str>, rng: &mut Rng) {
+    /// Joins a queue by this script. `keep`: for how many milliseconds Redis remembers the request,
+    /// instead of the library's value and a deadline.
+    async fn queues(&mut self, script: &str, ending: &str, keep: Option<&str>, rng: &mut Rng) {
         let (name, mut values) = (self.scope.name(Lock, ending), self.values(rng));
         values.not_after = values.not_after.filter(|_| keep.is_none());
-        let mut waiting = self.call(&[name], "fair_acquire", &values, |_| true);
+        let mut waiting = self.call(&[name], script, &values, |_| true);
         waiting.args[2] = keep.unwrap_or(&waiting.args[2]).to_owned();
         let reply = &self.send(&[waiting]).await[0];
         assert!(reply[0] == 0 || reply[0] == 1, "{reply}");
     }
 
-    /// Waits for both fair locks, and for the write side behind a reader; claims a guarded key.
+    /// Waits for the fair locks, and for the write side behind a reader; claims a guarded key.
     pub(super) async fn waits(&mut self, rng: &mut Rng) {
         for _ in 0..3 {
-            self.queues("last-fair", None, rng).await;
-            self.queues("last-fair-brief", Some("0"), rng).await;
+            self.queues("fair_acquire", "last-fair", None, rng).await;
+            self.queues("fair_acquire", "last-fair-brief", Some("0"), rng).await;
+            self.queues("fair_rw_acquire", "last-fair-rw", None, rng).await;
         }
         let (name, values) = (self.scope.name(Lock, "last-read"), self.values(rng));
         let writing = self.call(&[name], "write_acquire", &values, |call| call.args[9] == "5000");

@@ -31,11 +31,17 @@ local change = {
       if fields[i]:sub(-12) == ':expire_time' then
         redis.call('HSET', key, fields[i], earlier(fields[i + 1], ms))
       end
+      -- The tokens and tickets of a fair read-write lock.
+      if key:sub(-9) == ':frw:last' and #fields[i + 1] == 16 then
+        redis.call('HSET', key, fields[i], earlier(fields[i + 1], ms * 1000))
+      end
     end
   end,
   zset = function(key)
-    -- The scores of this set are an order in microseconds, which does not change.
-    if key:sub(1, 3) == 'el:' and key:sub(-5) == ':seat' then return end
+    -- The scores of these sets are an order in microseconds, or none, which does not change.
+    for _, name in ipairs({':seat', ':frw:queue', ':frw:writers', ':frw:names'}) do
+      if key:sub(1, 3) == 'el:' and key:sub(-#name) == name then return end
+    end
     local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
     for i = 1, #members, 2 do redis.call('ZADD', key, earlier(members[i + 1], ms), members[i]) end
   end,

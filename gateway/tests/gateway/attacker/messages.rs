@@ -32,6 +32,8 @@ pub(crate) enum Purpose {
     Lock,
     /// The turn of one waiter of a fair lock.
     Waiter,
+    /// The turn of one waiter of a fair read-write lock, or the end of a hold.
+    Owner,
     /// Releases and grants of a read-write lock.
     Sides,
     /// Permits of a semaphore of either kind.
@@ -41,12 +43,12 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Lock, Self::Waiter, Self::Sides, Self::Permits, Self::Latch];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Lock, Self::Waiter, Self::Owner, Self::Sides, Self::Permits, Self::Latch];
 
     fn kinds(self) -> &'static [ObjectKind] {
         match self {
-            Self::Lock | Self::Waiter | Self::Sides => &[Lock],
+            Self::Lock | Self::Waiter | Self::Owner | Self::Sides => &[Lock],
             Self::Permits => &[Semaphore, Permits],
             Self::Latch => &[Latch],
         }
@@ -64,7 +66,7 @@ impl Purpose {
             Self::Waiter => text == "0",
             Self::Lock => text == "0" || is_grant(),
             Self::Sides => matches!(text, "0" | "1") || is_grant(),
-            Self::Latch => matches!(text, "0" | "1"),
+            Self::Owner | Self::Latch => matches!(text, "0" | "1"),
             Self::Permits => {
                 let is_count = number.is_some_and(|n| (1..=i32::MAX as u64).contains(&n));
                 let is_taken = text.bytes().all(|byte| byte == b'0');
@@ -84,6 +86,9 @@ fn parse(channel: &str) -> Option<(Purpose, Vec<String>)> {
             Some(rest) => (Purpose::Waiter, names(rest)),
             None => (Purpose::Lock, names(rest)),
         });
+    }
+    if let Some(rest) = channel.strip_prefix("el:") {
+        return without_owner(rest).map(|rest| (Purpose::Owner, names(rest)));
     }
     let sides = channel.strip_prefix("redisson_rwlock:").map(|rest| (Purpose::Sides, names(rest)));
     let permits =
@@ -143,6 +148,9 @@ fn a_message_that_is_foreign_or_forged_is_found() {
     }
     let waiter = format!("{lock}:{owner}");
     assert_eq!((purpose(&waiter, "0"), purpose(&waiter, "1")), (Some(Purpose::Waiter), None));
+    let holder = format!("el:{{app:l:a}}:{owner}");
+    assert_eq!([purpose(&holder, "0"), purpose(&holder, "1")], [Some(Purpose::Owner); 2]);
+    assert_eq!(purpose(&holder, "2"), None);
     assert_eq!(purpose("redisson_rwlock:{app:l:a}", "1"), Some(Purpose::Sides));
     assert_eq!(purpose("redisson_sc:{app:p:a}", "000"), Some(Purpose::Permits));
     assert_eq!(purpose("redisson_sc:{app:s:a}", "7"), Some(Purpose::Permits));

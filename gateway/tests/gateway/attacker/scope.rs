@@ -117,7 +117,7 @@ impl Scope {
         let is_open = prefix.contains('{') && !prefix.contains('}');
         let close = if is_open { "}" } else { "" };
         let held: &[_] = match kind {
-            Lock => &["plain", "fair", "read", "write", "group", "a:timeout"],
+            Lock => &["plain", "fair", "fair-rw", "read", "write", "group", "a:timeout"],
             _ => &["plain", "a:timeout"],
         };
         let free: &[_] =
@@ -131,6 +131,11 @@ impl Scope {
     /// for keys that the token must not change.
     pub(crate) fn owner_of(&self, key: &str) -> Option<(ObjectKind, String, Form)> {
         let forms = forms(key);
+        // All names with a hash tag share it, whatever their prefixes; the checker looks at its
+        // members.
+        if let [(Form::Registry, _)] = forms.as_slice() {
+            return self.prefix(Lock).map(|_| (Lock, String::new(), Form::Registry));
+        }
         let covers =
             |prefix: &str, names: &[String]| names.iter().any(|name| name.starts_with(prefix));
         self.prefixes.iter().find_map(|(kind, prefix)| {

@@ -19,9 +19,10 @@ pub(crate) const JAVA: &str = "8743c9c0-0795-4907-87fd-6c719a6b4586:1";
 const LEASE: u64 = 24 * 60 * 60 * 1000;
 
 /// The scripts that acquire a lock with a name, by the end of the name.
-const LOCKS: [(&str, &[&str]); 7] = [
+const LOCKS: [(&str, &[&str]); 8] = [
     ("plain", &["lock_acquire"]),
     ("fair", &["fair_acquire", "fair_acquire"]),
+    ("fair-rw", &["fair_rw_acquire", "fair_rw_acquire"]),
     ("read", &["read_acquire", "read_acquire"]),
     ("write", &["write_acquire"]),
     ("group", &["group_acquire"]),
@@ -165,7 +166,7 @@ fn foreign(kind: ObjectKind, has_tags: bool) -> Vec<String> {
         _ => "app:og",
     };
     let fair = if has_tags { ":{x}fair" } else { ":fair" };
-    let locks = [":plain", fair, ":read", ":write", ":group"];
+    let locks = [":plain", fair, ":fair-rw", ":read", ":write", ":group"];
     let endings = if kind == Lock { &locks[..] } else { &locks[..1] };
     let mut names: Vec<String> = endings.iter().map(|ending| format!("{prefix}{ending}")).collect();
     // Other keys of these objects begin with `{app:op}:`, as names with that prefix do.

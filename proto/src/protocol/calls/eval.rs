@@ -119,7 +119,8 @@ impl Target {
         Ok(hold.fields.iter().chain(&script.args).fold(call, IdempotentCall::arg))
     }
 
-    /// The fields in Redis that prove that `owner` holds this; `None` for permits.
+    /// The fields in Redis that prove that `owner` holds this; `None` for permits, and for a fair
+    /// read-write lock, whose holds are no fields.
     fn hold(&self, owner: OwnerId) -> Option<Hold> {
         let of = |keys, field| Some(Hold { keys, fields: vec![field], value: "1".into() });
         let name = || vec![key::lock(self.name())];
@@ -134,7 +135,7 @@ impl Target {
                 let fields = calls.fields().to_vec();
                 Some(Hold { keys: name(), fields, value: owner.to_text() })
             }
-            Self::Semaphore(_) | Self::Permits(_) => None,
+            Self::Semaphore(_) | Self::Permits(_) | Self::FairReadWrite(_) => None,
         }
     }
 }

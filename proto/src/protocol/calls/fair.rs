@@ -38,7 +38,7 @@ pub struct FairSettings {
 const SKEW_FACTOR: u32 = 4;
 /// How long the end of a previous owner is remembered: beyond every bound that it can have had, and
 /// beyond the first horizon.
-const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
+pub(super) const PREVIOUS_KEPT: Duration = ROUND_MAX.saturating_add(HORIZON);
 /// The number of waiters that a query of the queue returns.
 const LISTED: &str = "16";
 
@@ -232,7 +232,7 @@ const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn checked(
+pub(super) fn checked(
     option: &str,
     time: Duration,
     least: Duration,

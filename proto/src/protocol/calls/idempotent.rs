@@ -2,7 +2,7 @@
 //! again.
 
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -63,6 +63,11 @@ impl IdempotentCall {
     pub(crate) fn arg(mut self, arg: impl Into<String>) -> Self {
         self.parts.args.push(arg.into());
         self
+    }
+
+    /// Adds a number.
+    pub(crate) fn number(self, number: u32) -> Self {
+        self.arg(number.to_string())
     }
 
     /// Builds the call of this request under an id and a bound.

@@ -8,6 +8,8 @@ mod amounts;
 mod count_down_latch;
 mod eval;
 mod fair;
+mod fair_read_write;
+mod fair_read_write_query;
 mod group;
 mod guard;
 mod idempotent;
@@ -21,6 +23,8 @@ pub use amounts::{BatchSize, LatchCount, PermitCount, PermitTotal};
 pub use count_down_latch::CountDownLatchCalls;
 pub use eval::UserScript;
 pub use fair::{FairCalls, FairSettings};
+pub use fair_read_write::{FairMode, FairReadWriteCalls, FairReadWriteSettings};
+pub use fair_read_write_query::{FairReadWriteQuery, QueryEntry, QuerySlice};
 pub use group::GroupCalls;
 pub use guard::{GuardCalls, GuardedWrite, Stamp};
 pub use idempotent::IdempotentCall;
@@ -47,6 +51,8 @@ pub enum Target {
     Lock(LockCalls),
     /// A lock that serves in the order of arrival.
     Fair(FairCalls),
+    /// A read-write lock that serves in the order of arrival.
+    FairReadWrite(FairReadWriteCalls),
     /// Values of a group.
     Group(GroupCalls),
     /// Permits of a semaphore.
@@ -114,6 +120,7 @@ impl Target {
             Self::Read(calls) => calls.name(),
             Self::Write(calls) => calls.name(),
             Self::Fair(calls) => calls.name(),
+            Self::FairReadWrite(calls) => calls.name(),
             Self::Group(calls) => calls.name(),
             Self::Semaphore(calls) => calls.name(),
             Self::Permits(calls) => calls.name(),
@@ -143,12 +150,16 @@ impl Target {
 
     /// Whether Redis keeps a queue of the waiters.
     pub const fn has_queue(&self) -> bool {
-        matches!(self, Self::Fair(_))
+        matches!(self, Self::Fair(_) | Self::FairReadWrite(_))
     }
 
     /// Whether a hold excludes all other owners. Other values of a group may have other owners.
     pub const fn is_exclusive(&self) -> bool {
-        matches!(self, Self::Lock(_) | Self::Fair(_) | Self::Write(_))
+        match self {
+            Self::Lock(_) | Self::Fair(_) | Self::Write(_) => true,
+            Self::FairReadWrite(calls) => calls.is_exclusive(),
+            _ => false,
+        }
     }
 
     /// Whether the object is permits, which several owners hold at once and which need no lease.
@@ -216,6 +227,7 @@ impl Target {
             Self::Read(calls) => calls.topic(),
             Self::Write(calls) => calls.topic(),
             Self::Fair(calls) => calls.topic(owner),
+            Self::FairReadWrite(calls) => calls.topic(owner),
             Self::Group(calls) => calls.topic(),
             Self::Semaphore(calls) => calls.topic(),
             Self::Permits(calls) => calls.topic(),
@@ -229,6 +241,7 @@ impl Target {
             Self::Read(calls) => calls.acquire(attempt),
             Self::Write(calls) => calls.acquire(attempt),
             Self::Fair(calls) => calls.acquire(attempt),
+            Self::FairReadWrite(calls) => calls.acquire(attempt),
             Self::Group(calls) => calls.acquire(attempt),
             Self::Semaphore(calls) => calls.acquire(attempt),
             Self::Permits(calls) => calls.acquire(attempt),
@@ -242,6 +255,7 @@ impl Target {
             Self::Read(calls) => calls.renew(extension),
             Self::Write(calls) => calls.renew(extension),
             Self::Fair(calls) => calls.renew(extension),
+            Self::FairReadWrite(calls) => calls.renew(extension),
             Self::Group(calls) => calls.renew(extension),
             Self::Semaphore(calls) => calls.renew(extension),
             Self::Permits(calls) => calls.renew(extension),
@@ -255,6 +269,7 @@ impl Target {
             Self::Read(calls) => calls.inspect(request, owner),
             Self::Write(calls) => calls.inspect(request, owner),
             Self::Fair(calls) => calls.inspect(request, owner),
+            Self::FairReadWrite(calls) => calls.inspect(request, owner),
             Self::Group(calls) => calls.inspect(request, owner),
             Self::Semaphore(calls) => calls.inspect(request, owner),
             Self::Permits(calls) => calls.inspect(request, owner),
@@ -268,6 +283,7 @@ impl Target {
             Self::Read(calls) => calls.force_release(),
             Self::Write(calls) => calls.force_release(),
             Self::Fair(calls) => calls.force_release(),
+            Self::FairReadWrite(calls) => calls.force_release(),
             Self::Group(calls) => calls.force_release(),
             Self::Semaphore(calls) => calls.force_release(),
             Self::Permits(calls) => calls.force_release(),
@@ -279,9 +295,9 @@ impl Target {
         self.abandon(request, bound, owner, None)
     }
 
-    /// Builds the call that ends the hold of `owner`, and prevents a later grant to it. For a fair
-    /// lock it also ends `previous` (see [`Try::previous`]), which is `None` once the takeover by
-    /// `owner` is confirmed; other kinds ignore it.
+    /// Builds the call that ends the hold of `owner`, and prevents a later grant to it. For a
+    /// lock with a queue it also ends `previous` (see [`Try::previous`]), which is `None` once the
+    /// takeover by `owner` is confirmed; other kinds ignore it.
     pub fn abandon(
         &self,
         request: RequestId,
@@ -294,6 +310,7 @@ impl Target {
             Self::Read(calls) => calls.release(request, bound, owner),
             Self::Write(calls) => calls.release(request, bound, owner),
             Self::Fair(calls) => calls.release(request, bound, owner, previous),
+            Self::FairReadWrite(calls) => calls.release(request, bound, owner, previous),
             Self::Group(calls) => calls.release(request, bound, owner),
             Self::Semaphore(calls) => calls.release(request, bound, owner),
             Self::Permits(calls) => calls.release(request, bound, owner),

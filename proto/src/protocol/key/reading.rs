@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{
-    CHANNEL, COUNT_DOWN_CHANNEL, FENCE, HELD_PERMITS, HOLDS, OURS, PERMITS_CHANNEL, READ_TIMEOUT,
-    RW_CHANNEL, latch, read_timeout,
+    CHANNEL, COUNT_DOWN_CHANNEL, FAIR_RW, FENCE, HELD_PERMITS, HOLDERS, HOLDS, OURS,
+    PERMITS_CHANNEL, READ_TIMEOUT, RW_CHANNEL, latch, read_timeout,
 };
 use crate::name::{GuardKey, LockName, OwnerId};
 
@@ -38,6 +38,12 @@ pub(crate) fn holds_names(key: &str) -> Vec<LockName> {
     ours(key).and_then(|rest| rest.strip_suffix(HOLDS)).map_or_else(Vec::new, names)
 }
 
+/// Returns the names that the key may have the holders of, if it is that of a fair read-write lock.
+pub(crate) fn fair_rw_lock_names(key: &str) -> Vec<LockName> {
+    let form = ours(key).and_then(|rest| rest.strip_suffix(HOLDERS)?.strip_suffix(FAIR_RW));
+    form.map_or_else(Vec::new, names)
+}
+
 /// Returns the guarded keys that the key may be the fence of.
 pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
     let Some(form) = ours(key).and_then(|rest| rest.strip_suffix(FENCE)) else { return Vec::new() };
@@ -47,7 +53,7 @@ pub(crate) fn fence_keys(key: &str) -> Vec<GuardKey> {
 }
 
 /// Returns the names that the channel may belong to. A channel that may be that of one waiter is
-/// treated as such.
+/// treated as such. The channel of an owner of a fair read-write lock is the text of its latch.
 pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
     if let Some(rest) = channel.strip_prefix(COUNT_DOWN_CHANNEL) {
         let name = rest.strip_suffix('}').and_then(|name| LockName::parse(name).ok());
@@ -59,6 +65,7 @@ pub(crate) fn channel_names(channel: &str) -> Vec<LockName> {
             let waiters = owned(form).map_or_else(Vec::new, |(form, _)| names(form));
             if waiters.is_empty() { names(form) } else { waiters }
         }
+        OURS => owned(form).map_or_else(Vec::new, |(form, _)| names(form)),
         RW_CHANNEL | PERMITS_CHANNEL => names(form),
         _ => Vec::new(),
     }
@@ -99,8 +106,8 @@ fn in_braces(form: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::super::{
-        channel, count_down_channel, fence, held_permits, holds, permits_channel, record,
-        rw_channel, waiter_channel,
+        channel, count_down_channel, fair_rw_holders, fence, held_permits, holds, permits_channel,
+        record, rw_channel, waiter_channel,
     };
     use super::*;
     use crate::name::RequestId;
@@ -115,11 +122,13 @@ mod tests {
             reads(record_names(&record(&name, RequestId::new(3))));
             reads(held_permits_names(&held_permits(&name)));
             reads(holds_names(&holds(&name)));
+            reads(fair_rw_lock_names(&fair_rw_holders(&name)));
             reads(beside(&held_permits(&name)));
             reads(beside(&read_timeout(&name, owner)));
             for channel in [
                 channel(&name),
                 waiter_channel(&name, owner),
+                latch(&name, owner),
                 rw_channel(&name),
                 permits_channel(&name),
                 count_down_channel(&name),

@@ -37,6 +37,10 @@ pub(super) enum Arg {
     Owner(&'static [&'static str]),
     /// Another owner, with this suffix.
     Other(&'static str),
+    /// The owner as a member of a fair read-write lock, in one of these modes.
+    Member(&'static [char]),
+    /// Another owner as such a member, in any mode.
+    OtherMember,
     /// A lease, or this text for a hold without an end.
     Lease(Option<&'static str>),
     /// A whole number up to this value.

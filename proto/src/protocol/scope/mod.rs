@@ -110,7 +110,7 @@ pub struct Touched {
     /// The skew of Redisson's clocks that the call allows for. It lengthens the waits of other
     /// clients.
     pub peer_skew: Option<Duration>,
-    /// Whether a setting of a fair lock's queue is beyond a client's defaults.
+    /// Whether a setting of a queue is beyond a client's defaults.
     pub has_own_settings: bool,
     /// The objects that may stay without an end, or for more than a day, after this call.
     pub lasting: Vec<String>,

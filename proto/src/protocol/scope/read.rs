@@ -10,7 +10,7 @@ use core::time::Duration;
 use super::layout::{Arg, Key, Layout, NAMES_MAX};
 use super::tables::{KEEP_MAX, guard_args, layout};
 use super::{ObjectKind, Right, Touched};
-use crate::name::{FencingToken, GuardKey, LockName, OwnerId, PermitId, RequestId};
+use crate::name::{ClientId, FencingToken, GuardKey, LockName, OwnerId, PermitId, RequestId};
 use crate::protocol::calls::GroupCalls;
 use crate::protocol::key;
 use crate::protocol::script::{Script, scripts};
@@ -86,7 +86,8 @@ fn named(layout: &Layout, keys: &[&str]) -> Vec<Vec<LockName>> {
         named.extend(keys.get(place).and_then(parse));
     } else {
         let names = keys.iter().flat_map(|key| {
-            [key::record_names(key), key::holds_names(key), key::held_permits_names(key)].concat()
+            let (record, holds) = (key::record_names(key), key::holds_names(key));
+            [record, holds, key::held_permits_names(key), key::fair_rw_lock_names(key)].concat()
         });
         for name in names {
             if !named.contains(&name) {
@@ -254,6 +255,11 @@ impl Parsed {
             Arg::Other(ending) => {
                 agrees(&mut self.other, OwnerId::parse(found.strip_suffix(ending)?)?)
             }
+            Arg::Member(modes) => {
+                let (mode, owner) = member(found)?;
+                modes.contains(&mode) && agrees(&mut self.owner, owner)
+            }
+            Arg::OtherMember => agrees(&mut self.other, member(found)?.1),
             Arg::Lease(endless) => {
                 self.lease = Some(lease(found, *endless)?);
                 true
@@ -302,6 +308,14 @@ impl Parsed {
 /// Records an owner, or compares it with the recorded one.
 fn agrees(known: &mut Option<OwnerId>, found: OwnerId) -> bool {
     *known.get_or_insert(found) == found
+}
+
+/// Parses a member of a fair read-write lock: its mode and its owner.
+fn member(found: &str) -> Option<(char, OwnerId)> {
+    let (owner, client) = found.get(1..)?.split_once('|')?;
+    ClientId::parse(client).ok()?;
+    let mode = found.chars().next().filter(|mode| matches!(mode, 'x' | 's'))?;
+    Some((mode, OwnerId::parse(owner)?))
 }
 
 /// Parses a lease; `endless` is the text of one without an end, if the script accepts it.

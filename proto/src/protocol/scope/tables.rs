@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::layout::{Arg, Key, Layout};
 use super::{ObjectKind, Right};
-use crate::protocol::calls::FairSettings;
+use crate::protocol::calls::{FairReadWriteSettings, FairSettings};
 use crate::protocol::key;
 use crate::timing::{FIRST_HORIZON, GuardMemory, HORIZON, ONCE_WINDOW, ROUND_MAX, TOKEN_KEPT};
 
@@ -14,6 +14,7 @@ pub(super) fn layout(script: &str, operation: &str) -> Option<Layout> {
     let lock = || locks(script).or_else(|| fair(script)).or_else(|| sides(script));
     lock()
         .or_else(|| groups(script))
+        .or_else(|| fair_read_write(script, operation))
         .map(|layout| layout.of(ObjectKind::Lock))
         .or_else(|| semaphores(script, operation).map(|layout| layout.of(ObjectKind::Semaphore)))
         .or_else(|| permits(script, operation).map(|layout| layout.of(ObjectKind::Permits)))
@@ -134,6 +135,72 @@ fn fair(script: &str) -> Option<Layout> {
         "fair_queue" => {
             Layout::new(&[Name, QUEUE, TIMEOUTS, BEATS], &[Arg::Maybe(&PLAIN), Arg::UpTo(16)])
         }
+        _ => return None,
+    };
+    Some(layout)
+}
+
+fn fair_read_write(script: &str, operation: &str) -> Option<Layout> {
+    use Key::{Latch, Of, OtherLatch, Record};
+    const SETTINGS: FairReadWriteSettings = FairReadWriteSettings::DEFAULT;
+    const LIFE: Arg = Arg::Setting { max: 60_000, scoped: (ms(SETTINGS.life), ms(SETTINGS.life)) };
+    const MAX_HOLDERS: Arg = up_to(SETTINGS.max_holders);
+    const MAX_WAITERS: Arg = up_to(SETTINGS.max_waiters);
+    const fn up_to(scoped: u32) -> Arg {
+        let max = FairReadWriteSettings::MEMBERS_MAX as u64;
+        Arg::Setting { max, scoped: (1, scoped as u64) }
+    }
+    const HOLDERS: Key = Of(key::fair_rw_holders);
+    const QUEUE: Key = Of(key::fair_rw_queue);
+    const WRITERS: Key = Of(key::fair_rw_writers);
+    const BEATS: Key = Of(key::fair_rw_beats);
+    const LAST: Key = Of(key::fair_rw_last);
+    const NAMES: Key = Of(key::fair_rw_names);
+    const ENDS: Key = Of(key::fair_rw_ends);
+    const SEND: Arg = Arg::UpTo(u32::MAX as u64);
+    const ANY: Arg = Arg::Member(&['s', 'x']);
+    const PREVIOUS: Arg = Arg::Maybe(&Arg::OtherMember);
+    const KEYS: &[Key] = &[Latch, HOLDERS, QUEUE, WRITERS, BEATS, LAST, NAMES, ENDS];
+    const WAITS: &[Arg] = &[
+        ANY,
+        Arg::Is(&["wait", "last"]),
+        LIFE,
+        MAX_HOLDERS,
+        MAX_WAITERS,
+        SEND,
+        LEASE,
+        KEPT,
+        PREVIOUS,
+        PREVIOUS_KEPT,
+    ];
+    const STEALS: &[Arg] = &[
+        Arg::Member(&['x']),
+        Arg::Is(&["steal"]),
+        LIFE,
+        MAX_HOLDERS,
+        MAX_WAITERS,
+        SEND,
+        LEASE,
+        KEPT,
+        PREVIOUS,
+        PREVIOUS_KEPT,
+    ];
+    let layout = match (script, operation) {
+        ("fair_rw_acquire", "steal") => Layout::new(KEYS, STEALS).more(&[OtherLatch]).right(FORCE),
+        ("fair_rw_acquire", _) => Layout::new(KEYS, WAITS).more(&[OtherLatch]),
+        ("fair_rw_release", _) => {
+            let layout = Layout::new(KEYS, &[ANY, MAX_HOLDERS, PREVIOUS, PREVIOUS_KEPT]);
+            layout.more(&[OtherLatch])
+        }
+        ("fair_rw_renew", _) => Layout::new(KEYS, &[ANY, LEASE, TOKEN]),
+        ("fair_rw_force_release", _) => {
+            const KEYS: &[Key] = &[Record, HOLDERS, QUEUE, WRITERS, BEATS, LAST, NAMES, ENDS];
+            Layout::new(KEYS, &[WINDOW, MAX_HOLDERS]).right(FORCE)
+        }
+        ("fair_rw_inspect", _) => {
+            Layout::new(&[HOLDERS, QUEUE, WRITERS, BEATS, LAST], &[Arg::Maybe(&ANY)])
+        }
+        // `fair_rw_query` shows all names of a hash tag, which no prefix covers.
         _ => return None,
     };
     Some(layout)

@@ -1,6 +1,7 @@
 //! Random steps for each object, and the parts that several objects share.
 
 pub(crate) mod fair_lock;
+pub(crate) mod fair_read_write_lock;
 pub(crate) mod lock;
 pub(crate) mod read_write_lock;
 pub(crate) mod semaphores_and_latch;
