@@ -19,6 +19,7 @@ mod schedules {
     mod coverage;
     mod env;
     mod fair;
+    mod fair_read_write;
     mod group;
     mod guard;
     mod latch;
