@@ -11,14 +11,14 @@ import { networkErrors } from "./wasm/web.js";
 
 /** The kinds of objects. */
 const KINDS = [
-  "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "groupLock",
-  "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock",
+  "owner", "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "read", "write", "fairReadWriteLock",
+  "groupLock", "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "list", "multiLock", "redLock", "fairRead", "fairWrite",
 ];
 /** The methods. */
 const METHODS = [
   "acquire", "tryAcquire", "run", "forceRelease", "inspect", "release", "addPermits", "releaseIfExists", "drainPermits",
   "trySetPermits", "availablePermits", "updateLeaseTime", "setPermits", "trySetCount", "countDown", "count", "wait", "delete",
-  "set", "claim", "newest", "isHeld", "renew", "eval", "end",
+  "set", "claim", "newest", "isHeld", "renew", "eval", "end", "steal", "query",
 ];
 /**
  * Whether the stack of an error that is created after an `await` still names the callers. In Bun it
@@ -97,12 +97,13 @@ async function call(object, method, read, values = []) {
 function perform(object, method, args) {
   const [handle, number] = [handleOf(object), METHODS.indexOf(method)];
   if (object instanceof Lease) return callEngine(handle, number, leaseArguments(object, method, args));
+  if (method === "query") return methods.query(handle, number);
   if (!args.lease) return callEngine(handle, number, args);
   return methods.write(handle, number, METHODS.indexOf("newest"), { ...args, hold: shareOf(args.lease).hold });
 }
 
 /** The methods whose promise has a lease. */
-const LEASE_METHODS = ["acquire", "tryAcquire"];
+const LEASE_METHODS = ["acquire", "tryAcquire", "steal"];
 
 /**
  * Handles `using` without `await`, which would not wait for the release: throws, and releases the
@@ -209,6 +210,14 @@ class Locks extends Base {
     return Object.freeze({ read: side("read"), write: side("write") });
   }
 
+  fairReadWriteLock(name, input) {
+    const title = options.requiredText(name, "name");
+    const { limits, clientId } = options.creation.fairReadWriteLock(input);
+    const subject = { ...subjectOf(this), kind: "fairReadWriteLock", name: title };
+    const part = (Class, kind) => new Class(create(this, kind, title, limits, clientId), subject);
+    return Object.freeze(Object.assign(part(FairReadWriteLock, subject.kind), { read: part(Lock, "fairRead"), write: part(Lock, "fairWrite") }));
+  }
+
   groupLock(group, values, input) {
     const [name, all] = [options.requiredText(group, "name"), options.groupValues(values)];
     const numbers = options.creation.groupLock(input);
@@ -266,8 +275,8 @@ class PermitExpirableSemaphore extends Base {
   }
 }
 
+class FairReadWriteLock extends Base {}
 class CountDownLatch extends Base {}
-
 class Guard extends Base {}
 
 /** Yields the events of a lease or of a client. */
@@ -365,6 +374,7 @@ function requireLease(lease) {
 }
 
 defineMembers(Lock, options.lock, "name");
+defineMembers(FairReadWriteLock, options.fairReadWriteLock, "name");
 defineMembers(Semaphore, options.semaphore, "name");
 defineMembers(PermitExpirableSemaphore, options.permitExpirableSemaphore, "name");
 defineMembers(CountDownLatch, options.countDownLatch, "name");

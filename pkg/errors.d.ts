@@ -35,6 +35,7 @@ declare abstract class Base extends Error {
 export type EdgelatchError =
   | InvalidOptionError
   | WaitTimeoutError
+  | QueueFullError
   | LeaseLostError
   | ReentrancyError
   | NotExecutedError
@@ -72,6 +73,13 @@ export class WaitTimeoutError extends Base {
   readonly remainingMs: number | null;
 }
 /**
+ * The queue is full: that of a fair lock has 2 000 waiters, that of a fair read-write lock
+ * {@link FairReadWriteOptions.maxWaiters}. Nothing is held or queued.
+ */
+export class QueueFullError extends Base {
+  readonly code: "queue-full";
+}
+/**
  * The semaphore does not exist. Create it with `trySetPermits`; to wait until another client adds
  * permits, as Redisson does, create it with `addPermits(0)`. Nothing is held. (A latch that does
  * not exist is open, as in Redisson.)
@@ -82,8 +90,11 @@ export class NotSetUpError extends Base {
 /** The hold ended before it was released. */
 export class LeaseLostError extends Base {
   readonly code: "lease-lost";
-  /** `expired`: no renewal was confirmed in time. `gone`: Redis no longer has the hold. */
-  readonly reason: "expired" | "gone";
+  /**
+   * `expired`: no renewal was confirmed in time. `gone`: Redis no longer has the hold. `stolen`:
+   * another client took the lock ({@link FairReadWriteLock.steal}).
+   */
+  readonly reason: "expired" | "gone" | "stolen";
 }
 /** This owner already holds the lock in a way that excludes this acquisition. Nothing was sent. */
 export class ReentrancyError extends Base {

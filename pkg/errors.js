@@ -68,10 +68,11 @@ const classes = [
   errorClass("BrokenError", "broken", "cause"),
   errorClass("StartError", "start-failed", "cause"),
   errorClass("NotSetUpError", "not-set-up"),
+  errorClass("QueueFullError", "queue-full"),
 ];
 export const [
   InvalidOptionError, WaitTimeoutError, LeaseLostError, ReentrancyError, NotExecutedError, GatewayRefusedError, GatewayUnreachableError,
-  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError, NotSetUpError,
+  GatewayTooSlowError, OutcomeUnknownError, StaleTokenError, ScriptFailedError, BrokenError, StartError, NotSetUpError, QueueFullError,
 ] = classes;
 
 /**
@@ -143,6 +144,7 @@ const snapshots = [
   ["locked", "holdCount", "remainingMs", "lastToken"],
   ["available", "leases", "held"],
   ["available", "acquired", "total", "remainingMs", "areHeld"],
+  ["locked", "holdCount", "remainingMs", "lastToken", "mode", "waiters", "exclusiveWaiters"],
 ];
 
 /** Returns the state of an object at one moment, frozen. */

@@ -17,6 +17,29 @@ export async function write(of, method, newest, { hold, numbers = [], texts }) {
   }
 }
 
+/**
+ * Returns the holds and waits of a namespace of fair read-write locks, which may take several
+ * requests.
+ */
+export async function query(of, method) {
+  const [held, pending, seen] = [[], [], new Set()];
+  let cursor = "";
+  do {
+    const [next, ...lines] = (await call(of, method, { texts: [cursor] })).split("\n");
+    for (const line of lines) {
+      const [form, mode, kind, id, clientId, ms] = line.split("\t");
+      // A renewal can move a hold behind the cursor, so that it comes again.
+      if (seen.has(id)) continue;
+      seen.add(id);
+      const name = form.replace(/^\{([^{}]+)\}$/, "$1");
+      const entry = { name, mode: mode === "x" ? "exclusive" : "shared", clientId, remainingMs: Number(ms) };
+      (kind === "h" ? held : pending).push(Object.freeze(entry));
+    }
+    cursor = next;
+  } while (cursor !== "");
+  return Object.freeze({ held: Object.freeze(held), pending: Object.freeze(pending) });
+}
+
 /** Adds the gateway that these settings describe, and returns its client. */
 export function connect(url, token, numbers, fetch) {
   return use(() => {

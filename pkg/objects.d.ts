@@ -394,7 +394,7 @@ export interface LeaseEvent {
    */
   readonly type: "held" | "renewed" | "unknown" | "lost" | "released";
   /** Why the lease was lost, as {@link LeaseLostError.reason}; only for `lost`. */
-  readonly reason?: "expired" | "gone" | undefined;
+  readonly reason?: "expired" | "gone" | "stolen" | undefined;
   /** Milliseconds for which the hold is still certain, by this client's clock. */
   readonly remainingMs: number;
 }

@@ -41,12 +41,14 @@ function observeCreators(client, observer) {
       return observeLock(create.apply(this, values), observer);
     });
   }
-  replace(client, "readWriteLock", (create) => function (...values) {
-    const sides = create.apply(this, values);
-    observeLock(sides.read, observer);
-    observeLock(sides.write, observer);
-    return sides;
-  });
+  for (const kind of ["readWriteLock", "fairReadWriteLock"]) {
+    replace(client, kind, (create) => function (...values) {
+      const sides = create.apply(this, values);
+      observeLock(sides.read, observer);
+      observeLock(sides.write, observer);
+      return sides;
+    });
+  }
   replace(client, "owner", (create) => function (...values) {
     const owner = create.apply(this, values);
     observeCreators(owner, observer);

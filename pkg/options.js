@@ -158,6 +158,12 @@ export const lock = {
   forceRelease: noArguments,
   inspect: noArguments,
 };
+export const fairReadWriteLock = {
+  steal: (options) => acquireParams(options, false),
+  forceRelease: noArguments,
+  inspect: noArguments,
+  query: noArguments,
+};
 export const semaphore = {
   ...permitMethods(INT_MAX),
   addPermits: permitChange,
@@ -250,6 +256,16 @@ export const creation = {
     check(preferWriters, "preferWriters", "true, false, or a whole number from 100 to 5000", fits);
     const want = wants ? (preferWriters ? 0 : undefined) : preferWriters;
     return [want, number(peerWatchdogMs, "peerWatchdogMs", 100, DAY, ", or null", null)];
+  },
+  fairReadWriteLock(options) {
+    const all = checkOptions(options, "clientId", "lifeMs", "maxHolders", "maxWaiters");
+    const { clientId = "", lifeMs, maxHolders, maxWaiters } = all;
+    const limits = [
+      number(lifeMs, "lifeMs", 1_000, 60_000),
+      number(maxHolders, "maxHolders", 1, 20_000),
+      number(maxWaiters, "maxWaiters", 1, 20_000),
+    ];
+    return { limits, clientId: new TextEncoder().encode(requiredText(clientId, "clientId")) };
   },
   permitExpirableSemaphore: (options) => [readSkew(checkOptions(options, "peerSkewMs"), "peerSkewMs")],
   guard(options) {

@@ -32,6 +32,8 @@ mod clock_drift;
 mod contention;
 #[path = "conversations/fair_lock.rs"]
 mod fair_lock;
+#[path = "conversations/fair_read_write_lock.rs"]
+mod fair_read_write_lock;
 #[path = "conversations/held_at_most.rs"]
 mod held_at_most;
 #[path = "conversations/idempotent_calls.rs"]

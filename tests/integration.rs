@@ -20,6 +20,7 @@ mod integration {
     mod contention;
     mod dropped_acquisitions;
     mod errors;
+    mod fair_read_write;
     mod gateway_limits;
     mod guard_and_eval;
     mod holding;

@@ -80,6 +80,8 @@ pub enum AcquireError {
         /// The time until the present hold expires; `None` if it has no expiry.
         remaining: Option<Duration>,
     },
+    /// The queue of a fair lock or of a fair read-write lock is full. Nothing is held or queued.
+    QueueFull,
     /// There is no semaphore of this name: create it with `try_set_permits`, or with
     /// `add_permits(0)` to wait for permits as in Redisson. Nothing is held.
     NotSetUp,
@@ -134,6 +136,7 @@ impl AcquireError {
         match self {
             Self::InvalidOption(error) => error.message(),
             Self::Busy { .. } => "another client holds the lock".into(),
+            Self::QueueFull => ["the queue is full", NOTHING_HELD].concat(),
             Self::NotSetUp => "the semaphore does not exist; create it with try_set_permits".into(),
             Self::HeldAlready => "this owner holds the lock already".into(),
             Self::SelfDeadlock => "this owner reads, and would wait for itself".into(),
@@ -171,6 +174,8 @@ pub enum LossReason {
     Expired,
     /// Redis no longer has the hold: expired, force-released, evicted, or lost in a failover.
     Gone,
+    /// Another client has taken the lock by a steal.
+    Stolen,
 }
 
 impl LossReason {
@@ -181,6 +186,7 @@ impl LossReason {
             Self::Gone => {
                 "the lease is gone: Redis no longer has the hold (expired, released by force, or lost in a failover)"
             }
+            Self::Stolen => "another client has stolen the lock",
         }
     }
 }

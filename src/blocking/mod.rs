@@ -16,9 +16,11 @@
 //! lease is renewed while a thread is in [`Lease::keep`]. To bound a wait, give it a time; for
 //! cancellation at any moment, use the asynchronous client.
 
+mod fair_read_write;
 mod lock;
 mod permits;
 
+pub use fair_read_write::FairReadWriteLock;
 pub use lock::{Lease, Lock, ReadWriteLock};
 pub use permits::{CountDownLatch, PermitExpirableSemaphore, Semaphore};
 
@@ -171,6 +173,20 @@ impl Client {
         let lock = self.inner.read_write_lock(name, settings)?;
         let (read, write) = (lock.read().clone(), lock.write().clone());
         Ok(ReadWriteLock { read: self.locked(read), write: self.locked(write) })
+    }
+
+    /// Returns a lock for many readers or one writer with one queue for both; see
+    /// [`client::Client::fair_read_write_lock`].
+    ///
+    /// # Errors
+    /// [`InvalidOption`].
+    pub fn fair_read_write_lock(
+        &self,
+        name: &str,
+        settings: client::FairReadWriteSettings,
+    ) -> Result<FairReadWriteLock, InvalidOption> {
+        let inner = self.inner.fair_read_write_lock(name, settings)?;
+        Ok(FairReadWriteLock::new(inner, &self.on))
     }
 
     /// Returns a lock on values of a group; see [`client::Client::group_lock`].

@@ -136,11 +136,20 @@ impl<T: Transport, H: Host> Lock<T, H> {
         &self,
         options: AcquireOptions,
     ) -> Result<Option<Lease<T, H>>, Error<AcquireError>> {
-        match self.acquire_with_policy(options.check_once()?, pending()).await {
+        match self.acquire_once(options).await {
             Ok(lease) => Ok(Some(lease)),
-            Err(AcquireError::Busy { .. }) => Ok(None),
-            Err(kind) => Err(self.error(kind)),
+            Err(Error { kind: AcquireError::Busy { .. }, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
+    }
+
+    /// Acquires the lock without waiting.
+    pub(super) async fn acquire_once(
+        &self,
+        options: AcquireOptions,
+    ) -> Result<Lease<T, H>, Error<AcquireError>> {
+        let acquired = self.acquire_with_policy(options.check_once()?, pending()).await;
+        acquired.map_err(|kind| self.error(kind))
     }
 
     /// Waits for the lock, at most 30 s, and acquires it with the lease of [`AcquireOptions::new`]:

@@ -5,6 +5,7 @@ mod count_down_latch;
 mod driver;
 mod error;
 mod events;
+mod fair_read_write;
 mod guard;
 mod lease;
 mod lock;
@@ -44,6 +45,7 @@ pub use count_down_latch::CountDownLatch;
 pub use driver::Driver;
 pub use error::Error;
 pub use events::{ClientEvent, ClientEvents, Events};
+pub use fair_read_write::FairReadWriteLock;
 pub use guard::Guard;
 pub use lease::Lease;
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
@@ -57,9 +59,11 @@ pub use semaphore::Semaphore;
 
 pub use edgelatch_proto::engine::{LeaseEnd, NotificationMode, Situation};
 pub use edgelatch_proto::machine::{
-    LeaseState, LockState, PermitsState, Released, SemaphoreState, SpinBackoff,
+    FairReadWriteState, LeaseState, LockState, PermitsState, Released, SemaphoreState, SpinBackoff,
 };
-pub use edgelatch_proto::protocol::calls::{FairSettings, GuardedWrite, UserScript};
+pub use edgelatch_proto::protocol::calls::{
+    FairReadWriteSettings, FairSettings, GuardedWrite, QueryEntry, UserScript,
+};
 
 use alloc::sync::Arc;
 use core::fmt;

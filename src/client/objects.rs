@@ -185,7 +185,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         client.create(|engine| engine.jittered(ONLY_ENDPOINT, target))
     }
 
-    fn create(&self, create: impl FnOnce(&Engine) -> LockSpec) -> Lock<T, H> {
+    pub(super) fn create(&self, create: impl FnOnce(&Engine) -> LockSpec) -> Lock<T, H> {
         self.lock_of(self.shared().read(create))
     }
 

@@ -9,7 +9,8 @@ use super::numbers::{method, wait};
 use super::objects::{Client, Guard, Lock, Object, stray};
 use super::options::{Numbers, first};
 use super::outcomes::{
-    available, done, figure, lock_state, newest, nothing, permits_state, semaphore_state,
+    available, done, fair_read_write_state, figure, lock_state, newest, nothing, permits_state,
+    semaphore_state, text,
 };
 use super::records::Value;
 use crate::error::RequestError;
@@ -19,8 +20,8 @@ use edgelatch_proto::engine::{
 use edgelatch_proto::machine::LeaseState;
 use edgelatch_proto::name::{PermitId, RequestId};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, GuardedWrite, IdempotentCall, LatchCount, PermitCalls,
-    PermitCount, PermitTotal, SemaphoreCalls, Stamp, Target, UserScript,
+    BatchSize, CountDownLatchCalls, FairReadWriteQuery, GuardedWrite, IdempotentCall, LatchCount,
+    PermitCalls, PermitCount, PermitTotal, SemaphoreCalls, Stamp, Target, UserScript,
 };
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
@@ -82,12 +83,12 @@ impl Start<'_, '_> {
             (_, Some(hold)) => self.of_lease(hold, given),
             _ if matches!(
                 what,
-                method::ACQUIRE | method::TRY_ACQUIRE | method::RUN | method::WAIT
+                method::ACQUIRE | method::TRY_ACQUIRE | method::RUN | method::WAIT | method::STEAL
             ) =>
             {
                 self.acquisition(of, given)
             }
-            (Object::Lock(lock), None) => self.of_lock(lock, what),
+            (Object::Lock(lock), None) => self.of_lock(lock, given),
             (Object::Semaphore(client, calls), None) => self.of_semaphore(client, calls, given),
             (Object::Permits(client, calls, _), None) => self.of_permits(client, calls, given),
             (Object::Latch(client, calls), None) => self.of_latch(client, calls, given),
@@ -96,7 +97,7 @@ impl Start<'_, '_> {
     }
 
     fn acquisition(&mut self, of: &Object, given: &Given) -> Begun {
-        let once = given.method == method::TRY_ACQUIRE;
+        let once = matches!(given.method, method::TRY_ACQUIRE | method::STEAL);
         let policy = given.numbers().acquire_policy(once)?;
         let permits = given.numbers().get(wait::PERMITS).unwrap_or(1);
         let too_few = "too few permits were available";
@@ -158,10 +159,19 @@ impl Start<'_, '_> {
         (self.engine.query(self.scope, to, call, self.cx), Read::Reply(read))
     }
 
-    fn of_lock(&mut self, lock: &Lock, what: u32) -> Begun {
+    fn of_lock(&mut self, lock: &Lock, given: &Given) -> Begun {
         let (to, target) = lock.single()?;
-        Ok(match what {
-            method::INSPECT => self.query(to, |request| target.inspect(request, None), lock_state),
+        Ok(match given.method {
+            method::INSPECT => {
+                let is_fair_read_write = matches!(target, Target::FairReadWrite(_));
+                let read = if is_fair_read_write { fair_read_write_state } else { lock_state };
+                self.query(to, |request| target.inspect(request, None), read)
+            }
+            method::QUERY => {
+                let announces = self.engine.announces(to);
+                let query = FairReadWriteQuery::new(target.name().clone(), announces);
+                self.query(to, |request| query.slice(request, first(&given.texts)), text)
+            }
             _ => self.once(to, target.force_release(), done),
         })
     }

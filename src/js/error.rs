@@ -47,6 +47,7 @@ pub(super) const fn loss(reason: LossReason) -> &'static str {
     match reason {
         LossReason::Expired => "expired",
         LossReason::Gone => "gone",
+        LossReason::Stolen => "stolen",
     }
 }
 
@@ -102,6 +103,7 @@ pub(super) fn acquire(error: &AcquireError, busy: &str) -> Failure {
             let remaining = remaining.map_or(NONE, as_ms);
             new(class::WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), remaining, NONE)
         }
+        AcquireError::QueueFull => plain(class::QUEUE_FULL, &error.message()),
         AcquireError::NotSetUp => plain(
             class::NOT_SET_UP,
             "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added",

@@ -31,6 +31,10 @@ pub(super) mod kind {
     pub(in crate::js) const LIST: u32 = number("list");
     // `redLock` is the default for a list of locks.
     pub(in crate::js) const MULTI_LOCK: u32 = number("multiLock");
+    pub(in crate::js) const FAIR_READ: u32 = number("fairRead");
+    pub(in crate::js) const FAIR_WRITE: u32 = number("fairWrite");
+    /// Both sides of a fair read-write lock; its acquisition is a steal.
+    pub(in crate::js) const FAIR_READ_WRITE: u32 = number("fairReadWriteLock");
 }
 
 /// The methods of `Engine::call`.
@@ -66,6 +70,8 @@ pub(super) mod method {
     pub(in crate::js) const EVAL: u32 = number("eval");
     /// Releases at the end of a callback or of a block. A lease's `release` is the default.
     pub(in crate::js) const END: u32 = number("end");
+    pub(in crate::js) const STEAL: u32 = number("steal");
+    pub(in crate::js) const QUERY: u32 = number("query");
 }
 
 /// The properties of `Engine::hold_number`.
@@ -120,6 +126,7 @@ pub(super) mod class {
     pub(in crate::js) const STALE_TOKEN: u32 = number("StaleTokenError");
     pub(in crate::js) const SCRIPT_FAILED: u32 = number("ScriptFailedError");
     pub(in crate::js) const NOT_SET_UP: u32 = number("NotSetUpError");
+    pub(in crate::js) const QUEUE_FULL: u32 = number("QueueFullError");
 }
 
 /// The snapshots of an object's state.
@@ -132,6 +139,7 @@ pub(super) mod snapshot {
     pub(in crate::js) const LOCK: u32 = number("locked");
     pub(in crate::js) const SEMAPHORE: u32 = number("leases");
     pub(in crate::js) const PERMITS: u32 = number("acquired");
+    pub(in crate::js) const FAIR_READ_WRITE: u32 = number("waiters");
 }
 
 /// Returns the place of an option in the list after the text `start` in `pkg/options.js`.
@@ -178,6 +186,17 @@ pub(super) mod read_write {
 
     pub(in crate::js) const WANT: usize = place("want");
     pub(in crate::js) const WATCHDOG: usize = place("peerWatchdogMs");
+}
+
+/// The options of a fair read-write lock.
+pub(super) mod fair_read_write {
+    const fn place(name: &str) -> usize {
+        super::option("clientId = \"\", lifeMs", name)
+    }
+
+    pub(in crate::js) const LIFE: usize = place("lifeMs");
+    pub(in crate::js) const MAX_HOLDERS: usize = place("maxHolders");
+    pub(in crate::js) const MAX_WAITERS: usize = place("maxWaiters");
 }
 
 /// The options of a spin lock.

@@ -14,9 +14,10 @@ use super::options::Numbers;
 use crate::error::InvalidOption;
 use edgelatch_proto::engine::{self, EndpointId, LockSpec, OwnerHandle};
 use edgelatch_proto::machine::check_protecting_lock;
-use edgelatch_proto::name::{GuardKey, LockName};
+use edgelatch_proto::name::{ClientId, GuardKey, LockName};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, GuardCalls, PermitCalls, PermitCount, SemaphoreCalls, Target,
+    BatchSize, CountDownLatchCalls, FairMode, FairReadWriteCalls, GuardCalls, PermitCalls,
+    PermitCount, SemaphoreCalls, Target,
 };
 use edgelatch_proto::timing::PeerSkew;
 
@@ -159,6 +160,18 @@ pub(super) fn create(
             let (name, values) = (LockName::parse(name)?, values(numbers, bytes));
             let spec = engine.group_lock(client.to(), name, values, numbers.skew()?)?;
             Object::Lock(client.lock(spec))
+        }
+        (Object::Client(client), kind::FAIR_READ | kind::FAIR_WRITE | kind::FAIR_READ_WRITE) => {
+            let mode = match what {
+                kind::FAIR_READ => FairMode::Shared,
+                kind::FAIR_WRITE => FairMode::Exclusive,
+                _ => FairMode::Steal,
+            };
+            let (name, settings) = (LockName::parse(name)?, numbers.fair_read_write()?);
+            let client_id = ClientId::parse(core::str::from_utf8(bytes).unwrap_or_default())?;
+            let announces = engine.announces(client.to());
+            let calls = FairReadWriteCalls::new(name, mode, settings, client_id, announces);
+            Object::Lock(client.lock(engine.fair_read_write_lock(client.to(), calls)))
         }
         (Object::Client(client), kind::GUARD) => guard(client, name, numbers, bytes)?,
         (Object::Client(client), _) => {

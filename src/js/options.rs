@@ -4,11 +4,11 @@
 use alloc::string::String;
 use core::time::Duration;
 
-use super::numbers::{client, fair, read_write, spin, wait};
+use super::numbers::{client, fair, fair_read_write, read_write, spin, wait};
 use crate::error::InvalidOption;
 use edgelatch_proto::engine::{AcquirePolicy, HoldTime};
 use edgelatch_proto::machine::SpinBackoff;
-use edgelatch_proto::protocol::calls::FairSettings;
+use edgelatch_proto::protocol::calls::{FairReadWriteSettings, FairSettings};
 use edgelatch_proto::protocol::gateway::{Gateway, KeyLocking};
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::{
@@ -126,6 +126,20 @@ impl Numbers<'_> {
         let short = self.time(fair::SHORT).unwrap_or(Duration::from_secs(5));
         let long = self.time(fair::LONG).unwrap_or_else(|| Duration::from_secs(30).max(short));
         settings.grace(short, long)
+    }
+
+    pub(super) fn fair_read_write(&self) -> Result<FairReadWriteSettings, InvalidOption> {
+        let mut settings = FairReadWriteSettings::default();
+        if let Some(life) = self.time(fair_read_write::LIFE) {
+            settings = settings.life(life)?;
+        }
+        if self.get(fair_read_write::MAX_HOLDERS).is_some() {
+            settings = settings.max_holders(self.small(fair_read_write::MAX_HOLDERS))?;
+        }
+        if self.get(fair_read_write::MAX_WAITERS).is_some() {
+            settings = settings.max_waiters(self.small(fair_read_write::MAX_WAITERS))?;
+        }
+        Ok(settings)
     }
 
     /// Reads for how long a refused writer blocks new readers; 0 means the default time.

@@ -10,8 +10,8 @@ use super::records::Value;
 use crate::error::{AcquireError, InvalidOption, LossReason, RequestError};
 use edgelatch_proto::engine::{Context, Engine, Outcome};
 use edgelatch_proto::machine::{
-    LeaseState, LockState, PermitsState, Released, SemaphoreState, newest_token, parse_number,
-    write_result,
+    FairReadWriteState, LeaseState, LockState, PermitsState, Released, SemaphoreState,
+    newest_token, parse_number, write_result,
 };
 use edgelatch_proto::protocol::reply::{Code, Reply};
 
@@ -123,6 +123,32 @@ pub(super) fn lock_state(reply: &Reply) -> Result<Value, RequestError> {
         state.last_token.into(),
     ];
     Ok(Value::List(fields.into()))
+}
+
+/// Reads the state of a fair read-write lock.
+pub(super) fn fair_read_write_state(reply: &Reply) -> Result<Value, RequestError> {
+    let state = FairReadWriteState::read(reply)?;
+    let is_locked = state.holders > 0;
+    let fields = [
+        snapshot::FAIR_READ_WRITE.into(),
+        is_locked.into(),
+        state.holders.into(),
+        remaining(state.remaining),
+        state.last_token.into(),
+        match (is_locked, state.is_exclusive) {
+            (false, _) => Value::Nothing,
+            (true, true) => "exclusive".into(),
+            (true, false) => "shared".into(),
+        },
+        state.waiters.into(),
+        state.exclusive_waiters.into(),
+    ];
+    Ok(Value::List(fields.into()))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the type of a function that reads a reply")]
+pub(super) fn text(reply: &Reply) -> Result<Value, RequestError> {
+    Ok(reply.value.as_str().into())
 }
 
 fn remaining(time: Option<Duration>) -> Value {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use edgelatch::Error;
 use edgelatch::blocking::Client;
 use edgelatch::client::{
-    AcquireOptions, GuardedWrite, LeaseEnd, ReadWriteSettings, Released, RunError, UserScript,
+    AcquireOptions, FairReadWriteSettings, GuardedWrite, LeaseEnd, ReadWriteSettings, Released,
+    RunError, UserScript,
 };
 use edgelatch::error::{AcquireError, LossReason};
 use edgelatch::timing::{GuardMemory, PeerSkew};
@@ -165,4 +166,22 @@ fn the_other_objects_are_there_too() {
         assert_eq!(gate.count_down(), Ok(0));
         assert_eq!(waiting.join().unwrap(), Ok(()));
     });
+}
+
+#[test]
+fn a_fair_read_write_lock_blocks_like_any_other() {
+    let beside = Beside::new();
+    let settings = FairReadWriteSettings::default();
+    let lock = beside.client.fair_read_write_lock("shelf", settings).unwrap();
+    let lock = lock.client_id("thread").unwrap();
+    assert_eq!(lock.name().as_str(), "shelf");
+    let reader = lock.read().acquire().unwrap();
+    assert!(lock.write().try_acquire().unwrap().is_none());
+    assert_eq!(lock.query().unwrap()[0].client_id, "thread");
+    let thief = lock.steal().unwrap();
+    assert!(lock.inspect().unwrap().is_exclusive);
+    assert_eq!(reader.release(), Ok(Released::WasLost));
+    assert!(lock.force_release().unwrap());
+    assert_eq!(thief.release(), Ok(Released::WasLost));
+    lock.write().run(|lease| assert!(lease.token() > thief.token())).unwrap();
 }

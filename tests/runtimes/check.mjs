@@ -20,6 +20,7 @@ const CODES = {
   BrokenError: "broken",
   StartError: "start-failed",
   NotSetUpError: "not-set-up",
+  QueueFullError: "queue-full",
   GatewayRefusedError: "gateway-refused",
   GatewayUnreachableError: "gateway-unreachable",
   GatewayTooSlowError: "gateway-too-slow",

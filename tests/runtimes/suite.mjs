@@ -7,6 +7,7 @@
 
 import { abort } from "./cases/abort.mjs";
 import { environment } from "./cases/environment.mjs";
+import { fairReadWrite } from "./cases/fair_read_write.mjs";
 import { faults } from "./cases/faults.mjs";
 import { fencing } from "./cases/fencing.mjs";
 import { hostile } from "./cases/hostile.mjs";
@@ -28,7 +29,7 @@ import { changedPrototypes } from "./watch.mjs";
 
 /** `quiet` is last: it checks that the earlier cases have left nothing behind. */
 const groups = {
-  lock, kinds, readWrite, together, permits, lease, owner, abort, loss, requests, waking, environment, options, faults, fencing,
+  lock, kinds, readWrite, fairReadWrite, together, permits, lease, owner, abort, loss, requests, waking, environment, options, faults, fencing,
   replicas, hostile, quiet,
 };
 

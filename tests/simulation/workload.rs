@@ -358,7 +358,8 @@ impl Workload {
         sim.trace(|| format!("host {} has lost it: {end:?}", self.host));
         match end {
             LeaseEnd::Lost(LossReason::Expired) => sim.coverage.count(CoverPoint::Expired, 1),
-            LeaseEnd::Lost(LossReason::Gone) => {
+            // No client of the simulation steals.
+            LeaseEnd::Lost(LossReason::Gone | LossReason::Stolen) => {
                 sim.record_gone(acquisition);
                 sim.coverage.count(CoverPoint::Gone, 1)
             }

@@ -56,6 +56,8 @@ export async function locks(locks: Locks, lock: Lock): Promise<void> {
   await (await lock.acquire()).renew({ replicas: 1 });
   // @ts-expect-error: to try is not to wait
   await lock.tryAcquire({ waitMs: 5 });
+  // @ts-expect-error: a steal does not wait
+  await locks.fairReadWriteLock("a").steal({ waitMs: 5 });
   // @ts-expect-error: the work is missing
   await lock.run({ waitMs: 5 });
   // @ts-expect-error: the work comes last

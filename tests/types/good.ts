@@ -2,12 +2,14 @@
 
 import { connect } from "edgelatch";
 import type {
-  AcquireOptions, ConnectOptions, CountDownLatch, ErrorCode, FairOptions, GrantOptions, Guard, Lease, LeaseEvent, Lock, Locks,
+  AcquireOptions, ConnectOptions, CountDownLatch, ErrorCode, FairOptions, FairReadWriteLock, FairReadWriteRequest, FairReadWriteState,
+  GrantOptions, Guard, Lease, LeaseEvent, Lock, Locks,
   LockState, PermitExpirableSemaphore, PermitsState, ReadWriteLock, Semaphore, SemaphoreState, SpinOptions,
 } from "edgelatch";
 import {
   BrokenError, EdgelatchError, GatewayRefusedError, GatewayTooSlowError, GatewayUnreachableError, InvalidOptionError, LeaseLostError,
-  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, NotSetUpError, StaleTokenError, StartError, WaitTimeoutError,
+  ReentrancyError, NotExecutedError, OutcomeUnknownError, ScriptFailedError, NotSetUpError, QueueFullError, StaleTokenError, StartError,
+  WaitTimeoutError,
 } from "edgelatch";
 import { connect as connectSlim, init } from "edgelatch/slim";
 import module from "edgelatch/edgelatch.wasm";
@@ -81,6 +83,19 @@ export async function kinds(locks: Locks, other: Locks): Promise<void> {
   await (await write.tryAcquire())?.release();
 }
 
+export async function fairReadWrite(locks: Locks, signal: AbortSignal): Promise<readonly FairReadWriteRequest[]> {
+  const lock: FairReadWriteLock = locks.fairReadWriteLock("{a}b", { clientId: "tab", lifeMs: 1_000, maxHolders: 5, maxWaiters: 9 });
+  const sides: Lock[] = [lock.read, lock.write];
+  await locks.multiLock(sides).tryAcquire();
+  is<Same<Awaited<ReturnType<typeof lock.read.tryAcquire>>, Lease | null>>();
+  const lease = await lock.steal({ leaseMs: "renewed", replicas: 1, signal });
+  is<Same<typeof lease, Lease>>();
+  const state: FairReadWriteState = await lock.inspect();
+  is<Same<typeof state.mode, "shared" | "exclusive" | null>>();
+  const { held, pending } = await lock.query();
+  return state.locked && (await lock.forceRelease()) ? held : pending;
+}
+
 export async function permits(semaphore: Semaphore, withIds: PermitExpirableSemaphore, latch: CountDownLatch): Promise<void> {
   await semaphore.acquire();
   await semaphore.acquire(2, { leaseMs: "renewed", waitMs: 5, replicas: 1 });
@@ -139,7 +154,7 @@ export async function blocks(lock: Lock): Promise<number> {
 export function errors(error: unknown): string {
   if (error instanceof InvalidOptionError) return `${error.option}: ${error.accepted}`;
   if (error instanceof WaitTimeoutError) return `${error.remainingMs?.toFixed()}`;
-  if (error instanceof LeaseLostError) return error.reason satisfies "expired" | "gone";
+  if (error instanceof LeaseLostError) return error.reason satisfies "expired" | "gone" | "stolen";
   if (error instanceof ReentrancyError) return error.reason satisfies "held" | "reads";
   if (error instanceof NotExecutedError) return error.code satisfies "not-executed";
   if (error instanceof StaleTokenError) return `${error.reason satisfies "superseded" | "too-old" | "token-ahead"} ${error.newest}`;
@@ -150,6 +165,7 @@ export function errors(error: unknown): string {
   if (error instanceof GatewayTooSlowError) return error.code satisfies "gateway-too-slow";
   if (error instanceof BrokenError) return error.code satisfies "broken";
   if (error instanceof NotSetUpError) return error.code satisfies "not-set-up";
+  if (error instanceof QueueFullError) return error.code satisfies "queue-full";
   if (error instanceof StartError) return error.code satisfies "start-failed";
   throw error;
 }
@@ -158,7 +174,7 @@ export function errors(error: unknown): string {
 export function narrowed(error: unknown): string {
   if (!(error instanceof EdgelatchError)) throw error;
   if (error.code === "gateway-refused") return refusal(error.reason);
-  if (error.code === "lease-lost") return error.reason satisfies "expired" | "gone";
+  if (error.code === "lease-lost") return error.reason satisfies "expired" | "gone" | "stolen";
   const about: (string | undefined)[] = [error.lock, error.key, error.host];
   return kind(error.code) + about.join() + (error.status?.toFixed() ?? "");
 }
@@ -198,6 +214,7 @@ function kind(code: ErrorCode): string {
     case "invalid-option":
     case "wait-timeout":
     case "lease-lost":
+    case "queue-full":
     case "reentrancy":
     case "not-executed":
     case "stale-token":

@@ -23,7 +23,9 @@ const SHARED = [
 /** The files and packages that stay separate. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js", "@opentelemetry/api"];
 /** The declarations that have a copy for `require`. */
-const DECLARATIONS = ["errors", "index", "log", "objects", "opentelemetry", "redlock", "slim", "upstash-lock"];
+const DECLARATIONS = [
+  "errors", "fair-read-write", "index", "log", "objects", "opentelemetry", "options", "redlock", "slim", "upstash-lock",
+];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are short, since Node prints the line of an error. */
 const COMMON_FLAGS = [

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::error::{LossReason, RequestError};
+use crate::error::RequestError;
 
 /// Combines the failures of a request that was sent for each part of a hold, which needs all but
 /// `spare` of its parts.
@@ -18,7 +18,7 @@ pub(super) fn taken_together(
     }
     let is_lost = |error: &RequestError| matches!(error, RequestError::Lost(_));
     if failures.iter().filter(|error| is_lost(error)).count() > spare {
-        return Err(RequestError::Lost(LossReason::Gone));
+        return failures.into_iter().rfind(is_lost).map_or(Ok(()), Err);
     }
     failures.into_iter().find(|error| !is_lost(error)).map_or(Ok(()), Err)
 }
@@ -28,7 +28,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::error::FailureKind;
+    use crate::error::{FailureKind, LossReason};
 
     const LOST: RequestError = RequestError::Lost(LossReason::Gone);
     const SILENT: RequestError = RequestError::Unreachable(FailureKind::TimedOut);

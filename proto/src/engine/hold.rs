@@ -285,8 +285,8 @@ impl Hold {
             self.combine_leases();
         }
         let outcome = taken_together(errors, count.saturating_sub(self.quorum));
-        if matches!(outcome, Err(RequestError::Lost(_))) {
-            self.lose(LossReason::Gone);
+        if let Err(RequestError::Lost(reason)) = outcome {
+            self.lose(reason);
         }
         outcome
     }

@@ -5,7 +5,8 @@ use crate::error::InvalidOption;
 use crate::machine::{Pacing, SpinBackoff};
 use crate::name::LockName;
 use crate::protocol::calls::{
-    FairCalls, FairSettings, GroupCalls, LockCalls, Member, ReadCalls, Target, WriteCalls,
+    FairCalls, FairReadWriteCalls, FairSettings, GroupCalls, LockCalls, Member, ReadCalls, Target,
+    WriteCalls,
 };
 use crate::protocol::script::Publish;
 use crate::timing::{LeaseTime, PeerSkew, WantTime};
@@ -70,6 +71,13 @@ impl Engine {
         }
         let target = Target::Write(calls);
         self.one_lock(member(to, target, Pacing::Jittered), None, Side::Write, true)
+    }
+
+    /// A side of a fair read-write lock, or a steal of its exclusive side.
+    pub fn fair_read_write_lock(&self, to: EndpointId, calls: FairReadWriteCalls) -> LockSpec {
+        let side = if calls.is_exclusive() { Side::Exclusive } else { Side::Shared };
+        let target = Target::FairReadWrite(calls);
+        self.one_lock(member(to, target, Pacing::Queue), None, side, true)
     }
 
     /// A lock on a set of values of a group.

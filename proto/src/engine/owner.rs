@@ -28,16 +28,22 @@ pub enum Side {
     Read,
     /// The write side.
     Write,
+    /// The shared mode of a fair read-write lock.
+    Shared,
+    /// Its exclusive mode.
+    Exclusive,
     /// Some values of a group, as their fields in Redis.
     Values(Vec<String>),
 }
 
 impl OwnerKey {
-    /// The key of the other side of a read-write lock; `None` for other kinds.
+    /// The key of the other side or mode of a read-write lock; `None` for other kinds.
     fn other_side(&self) -> Option<Self> {
         let side = match self.side {
             Side::Read => Side::Write,
             Side::Write => Side::Read,
+            Side::Shared => Side::Exclusive,
+            Side::Exclusive => Side::Shared,
             Side::Whole | Side::Values(_) => return None,
         };
         Some(Self { names: self.names.clone(), side })
@@ -102,8 +108,15 @@ impl Owner {
             None => {}
         }
         let other_side = key.other_side().and_then(|other| self.usable_hold(&other, holds));
-        if key.side == Side::Write && other_side.is_some() {
-            return Registration::Rejected(AcquireError::SelfDeadlock);
+        if other_side.is_some() {
+            match key.side {
+                Side::Write | Side::Exclusive => {
+                    return Registration::Rejected(AcquireError::SelfDeadlock);
+                }
+                // A fair read-write lock has no reads inside a write.
+                Side::Shared => return Registration::Rejected(AcquireError::HeldAlready),
+                Side::Whole | Side::Read | Side::Values(_) => {}
+            }
         }
         self.put(key, Some(Entry::Acquiring));
         Registration::Proceed(other_side)

@@ -19,6 +19,8 @@ const STEP_MAX: Duration = Duration::from_secs(2);
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// The shortest pause: jitter may be zero, and an immediate retry would be refused again.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The shortest pause in a queue: a script may suggest 1 ms while it removes many dead waiters.
+const QUEUE_PAUSE_MIN: Duration = Duration::from_millis(20);
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -133,7 +135,7 @@ impl Backoff {
     /// Returns the pause before a retry that a queue expects within `time`: four fifths of it or
     /// more, at random, so that waiters with the same time do not retry together.
     pub(super) fn queue_pause(time: Duration, ids: &mut Ids) -> Duration {
-        (time * 4 / 5 + ids.jitter(time / 5)).max(PAUSE_MIN)
+        (time * 4 / 5 + ids.jitter(time / 5)).max(QUEUE_PAUSE_MIN)
     }
 }
 
@@ -176,7 +178,7 @@ pub(super) fn next_try(
     let pause = match (hints.queue, hints.silence) {
         // The first waiter in the queue has to notice that the lock is free; the other waiters only
         // have to show that they are alive.
-        (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)),
+        (Some((0, queue)), None) => queue.min(backoff.next(min_step, ids)).max(QUEUE_PAUSE_MIN),
         (Some((_, queue)), _) => Backoff::queue_pause(queue, ids),
         (None, Some(silence)) => silence.max(min_step),
         (None, None) => backoff.next(min_step, ids),

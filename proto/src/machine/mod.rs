@@ -58,7 +58,7 @@ pub use query::{Query, RenewalOnDemand, Renewed};
 pub use quorum_lease::{QuorumLease, combined};
 pub use release::{Release, ReleaseAll, Released};
 pub use renewal::Renewal;
-pub use state::{LockState, PermitsState, SemaphoreState, parse_number};
+pub use state::{FairReadWriteState, LockState, PermitsState, SemaphoreState, parse_number};
 
 use core::time::Duration;
 

@@ -72,6 +72,8 @@ impl Machine for Query {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RenewalOnDemand {
     lease: LeaseTime,
+    /// Whether a steal can end the hold.
+    can_be_stolen: bool,
     outstanding: OutstandingBound,
     ids: Ids,
     request: RetriedCall,
@@ -103,7 +105,8 @@ impl RenewalOnDemand {
             renewal::renewal_call(target, grant, lease, attempt, clock, now, &mut ids);
         // One attempt: the bound is made for it, and the caller may retry.
         let request = RetriedCall::new(script, 1, attempt.within(lease));
-        Self { lease, outstanding, ids, request, outcome: None }
+        let can_be_stolen = target.can_be_stolen();
+        Self { lease, can_be_stolen, outstanding, ids, request, outcome: None }
     }
 
     /// The bound on outstanding copies of the renewal.
@@ -122,7 +125,7 @@ impl Machine for RenewalOnDemand {
                 Code::Done => FencingToken::parse(&reply.value)
                     .map(|token| Renewed { lease: Lease::confirmed(self.lease, sent_at), token })
                     .ok_or_else(garbled),
-                Code::Lost => Err(RequestError::Lost(LossReason::Gone)),
+                Code::Lost => Err(RequestError::Lost(loss(self.can_be_stolen, &reply))),
                 _ => Err(garbled()),
             },
             other => Err(no_answer(other, self.request.is_unsure())),
@@ -135,6 +138,12 @@ impl Machine for RenewalOnDemand {
             None => self.request.poll(now, &mut self.ids),
         }
     }
+}
+
+/// The reason of a loss that the reply to a renewal reports: its value says whether a steal came
+/// after the grant, if the hold can be stolen.
+pub(super) fn loss(can_be_stolen: bool, lost: &Reply) -> LossReason {
+    if can_be_stolen && lost.value == "1" { LossReason::Stolen } else { LossReason::Gone }
 }
 
 /// Converts an outcome without a reply to the error of a query. `unsure`: an earlier attempt may

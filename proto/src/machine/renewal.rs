@@ -219,7 +219,9 @@ impl Renewal {
                     let confirmed = Lease::confirmed(self.requested, *sent_at);
                     return self.on_confirmed(self.lease.extended_by(&confirmed));
                 }
-                Code::Lost => return self.on_lost(LossReason::Gone),
+                Code::Lost => {
+                    return self.on_lost(super::query::loss(self.target.can_be_stolen(), reply));
+                }
                 _ => {}
             }
         }

@@ -23,6 +23,23 @@ pub struct LockState {
     pub is_held: bool,
 }
 
+/// The state of a fair read-write lock in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FairReadWriteState {
+    /// The number of holds.
+    pub holders: u64,
+    /// Whether the hold is exclusive; `false` if there is none.
+    pub is_exclusive: bool,
+    /// The number of live waiters of both modes.
+    pub waiters: u64,
+    /// The number of exclusive waiters, which includes those that died a short time ago.
+    pub exclusive_waiters: u64,
+    /// The time until the last hold expires; `None` if the lock is free.
+    pub remaining: Option<Duration>,
+    /// The newest fencing token of the name; 0 if there is none.
+    pub last_token: u64,
+}
+
 /// The state of a semaphore in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SemaphoreState {
@@ -56,13 +73,32 @@ impl LockState {
     /// # Errors
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
-        let [last_token, hold_count, held, ..] = numbers(reply)?;
+        let [last_token, hold_count, held] = numbers(reply, 3)?;
         Ok(Self {
             is_locked: reply.code == Code::Done,
             hold_count: non_negative(hold_count),
             remaining: reply.remaining(),
             last_token: non_negative(last_token),
             is_held: held == 1,
+        })
+    }
+}
+
+impl FairReadWriteState {
+    /// Reads the reply to [`Target::inspect`](crate::protocol::calls::Target::inspect) for a fair
+    /// read-write lock.
+    ///
+    /// # Errors
+    /// [`RequestError::Unreachable`] if the reply has another form.
+    pub fn read(reply: &Reply) -> Result<Self, RequestError> {
+        let [last_token, holders, _, mode, waiters, exclusive_waiters, _] = numbers(reply, 7)?;
+        Ok(Self {
+            holders: non_negative(holders),
+            is_exclusive: mode == 2,
+            waiters: non_negative(waiters),
+            exclusive_waiters: non_negative(exclusive_waiters),
+            remaining: reply.remaining(),
+            last_token: non_negative(last_token),
         })
     }
 }
@@ -74,7 +110,7 @@ impl SemaphoreState {
     /// # Errors
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
-        let [_, leases, _, available, held] = numbers(reply)?;
+        let [_, leases, _, available, held] = numbers(reply, 3)?;
         Ok(Self { available, leases: non_negative(leases), held: non_negative(held) })
     }
 }
@@ -85,7 +121,7 @@ impl PermitsState {
     /// # Errors
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
-        let [_, acquired, held, available, total] = numbers(reply)?;
+        let [_, acquired, held, available, total] = numbers(reply, 3)?;
         let (acquired, are_held) = (non_negative(acquired), held == 1);
         Ok(Self { available, acquired, total, remaining: reply.remaining(), are_held })
     }
@@ -99,15 +135,15 @@ pub fn parse_number(reply: &Reply) -> Result<i64, RequestError> {
     reply.value.parse().map_err(|_| garbled())
 }
 
-/// Reads three to five numbers; missing ones are zero.
-fn numbers(reply: &Reply) -> Result<[i64; 5], RequestError> {
-    let mut numbers = [0; 5];
+/// Reads `min` to `N` numbers; missing ones are zero.
+fn numbers<const N: usize>(reply: &Reply, min: usize) -> Result<[i64; N], RequestError> {
+    let mut numbers = [0; N];
     let mut count = 0;
     for (number, text) in numbers.iter_mut().zip(reply.value.split(',')) {
         *number = text.parse().map_err(|_| garbled())?;
         count += 1;
     }
-    if count < 3 { Err(garbled()) } else { Ok(numbers) }
+    if count < min { Err(garbled()) } else { Ok(numbers) }
 }
 
 fn non_negative(number: i64) -> u64 {

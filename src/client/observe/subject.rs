@@ -100,6 +100,7 @@ impl Ending<'_> {
             AcquireError::InvalidOption(_) => "invalid-option",
             AcquireError::Busy { .. } => "wait-timeout",
             AcquireError::NotSetUp => "not-set-up",
+            AcquireError::QueueFull => "queue-full",
             AcquireError::HeldAlready | AcquireError::SelfDeadlock => "reentrancy",
             AcquireError::Cancelled { .. } => "cancelled",
             AcquireError::Refused(_)
@@ -125,6 +126,7 @@ pub(in super::super) const fn loss(reason: LossReason) -> &'static str {
     match reason {
         LossReason::Expired => "expired",
         LossReason::Gone => "gone",
+        LossReason::Stolen => "stolen",
     }
 }
 

@@ -36,3 +36,11 @@ pub(crate) const FAIR_PREVIOUS_OWNER: usize = 15;
 
 // Of `fair_release.lua`.
 pub(crate) const FAIR_RELEASE_PREVIOUS_OWNER: usize = 10;
+
+// Of `fair_rw_acquire.lua`.
+/// `wait`, `last` or `steal`.
+pub(crate) const FAIR_RW_KIND: usize = 6;
+/// The send number: each try of an owner has a higher one.
+pub(crate) const FAIR_RW_SEND: usize = 10;
+/// The member of the previous owner.
+pub(crate) const FAIR_RW_PREVIOUS: usize = 13;

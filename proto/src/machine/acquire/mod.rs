@@ -184,6 +184,9 @@ impl Acquire {
             CallOutcome::Refused(refusal) if refusal.kind().is_transient() && !last => {
                 self.pause_after_failure(None, now);
             }
+            CallOutcome::Refused(refusal) if self.target.is_queue_full(&refusal) => {
+                self.end(AcquireError::QueueFull, now);
+            }
             CallOutcome::Refused(refusal) => self.end(AcquireError::Refused(refusal), now),
             // The last try follows at once, in one attempt, since the gateway may be hanging.
             CallOutcome::GaveUp(_) if !last && self.is_wait_over(now) => {

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::fair::{PREVIOUS_KEPT, checked};
-use super::{Extension, IdempotentCall, Topic, Try, WakePolicy};
-use crate::error::InvalidOption;
+use super::{Extension, IdempotentCall, Target, Topic, Try, WakePolicy};
+use crate::error::{InvalidOption, Refusal};
 use crate::name::{ClientId, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
@@ -212,6 +212,18 @@ impl FairReadWriteCalls {
     fn member(&self, owner: OwnerId) -> String {
         let mode = if self.is_exclusive() { "x" } else { "s" };
         [mode, &owner.to_text(), "|", self.client.as_str()].concat()
+    }
+}
+
+impl Target {
+    /// Whether this refusal means that the queue is full.
+    pub(crate) fn is_queue_full(&self, refusal: &Refusal) -> bool {
+        self.has_queue() && refusal.code() == "LIMIT"
+    }
+
+    /// Whether another client can end a hold by a steal.
+    pub(crate) const fn can_be_stolen(&self) -> bool {
+        matches!(self, Self::FairReadWrite(_))
     }
 }
 

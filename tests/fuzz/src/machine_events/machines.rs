@@ -235,7 +235,7 @@ fn renewal(terms: Terms, input: &mut Unstructured<'_>, log: Log) {
         |machine, log| trusts(machine, &grant, log),
         |outcome, log| match outcome {
             None => assert!(log.cancelled, "it was not cancelled"),
-            Some(LossReason::Gone) => {
+            Some(LossReason::Gone | LossReason::Stolen) => {
                 assert!(
                     log.replies().any(|(_, reply)| reply.code == Code::Lost),
                     "Redis has it still"
