@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use edgelatch::client::{
-    AcquireOptions, FairSettings, Lock, PermitExpirableSemaphore, ReadWriteSettings, Released,
-    SpinBackoff,
+    AcquireOptions, FairReadWriteSettings, FairSettings, Lock, PermitExpirableSemaphore,
+    ReadWriteSettings, Released, SpinBackoff,
 };
 use edgelatch::host::TokioHost;
 use edgelatch::timing::PeerSkew;
@@ -25,6 +25,9 @@ pub(crate) enum Object {
     NonReentrantFair,
     Read,
     Write,
+    /// The sides of a fair read-write lock.
+    FairRead,
+    FairWrite,
     Group,
     /// Two locks that one request acquires.
     Several,
@@ -39,7 +42,7 @@ pub(crate) enum Object {
 }
 
 impl Object {
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Lock,
         Self::NonReentrant,
         Self::Spin,
@@ -48,6 +51,8 @@ impl Object {
         Self::NonReentrantFair,
         Self::Read,
         Self::Write,
+        Self::FairRead,
+        Self::FairWrite,
         Self::Group,
         Self::Several,
         Self::AcrossGateways,
@@ -60,6 +65,8 @@ impl Object {
     pub(crate) fn of(self, clients: &[NativeClient], name: &str) -> AnyLock {
         let client = &clients[0];
         let both_sides = || client.read_write_lock(name, ReadWriteSettings::default()).unwrap();
+        let both_fair_sides =
+            || client.fair_read_write_lock(name, FairReadWriteSettings::default()).unwrap();
         let lock = match self {
             Self::Lock => client.lock(name),
             Self::NonReentrant => client.non_reentrant_lock(name),
@@ -69,6 +76,8 @@ impl Object {
             Self::NonReentrantFair => client.non_reentrant_fair_lock(name, FairSettings::default()),
             Self::Read => Ok(both_sides().read().clone()),
             Self::Write => Ok(both_sides().write().clone()),
+            Self::FairRead => Ok(both_fair_sides().read().clone()),
+            Self::FairWrite => Ok(both_fair_sides().write().clone()),
             Self::Group => client.group_lock(name, ["one", "two"], PeerSkew::DEFAULT),
             Self::Several => client.multi_lock(
                 ["", "-2"].map(|end| client.lock(&format!("{{{name}}}{end}")).unwrap()),
@@ -95,7 +104,11 @@ impl Object {
 
     /// The kind that excludes it: readers do not exclude each other.
     pub(crate) fn rival(self) -> Self {
-        if self == Self::Read { Self::Write } else { self }
+        match self {
+            Self::Read => Self::Write,
+            Self::FairRead => Self::FairWrite,
+            other => other,
+        }
     }
 
     /// Locks that can all be acquired if no part of a hold is left, and not all of them otherwise.

@@ -8,7 +8,7 @@ use tokio::task::block_in_place;
 
 use super::env::{RecordingClient, RecordingLease, TestEnv};
 use super::load::{Failover, Load, locks_to_acquire, permit_semaphore, semaphore};
-use super::objects::{count, exclude, open, protect, share};
+use super::objects::{count, exclude, open, protect, share, share_in_order};
 use super::replicas::acquire;
 use test_support::servers::{Cluster, Sentinels, Server, until};
 
@@ -182,6 +182,7 @@ async fn is_reported_as_lost(
 async fn works(client: &RecordingClient, tag: &str) {
     exclude(client, &format!("{tag}:excluding")).await;
     share(client, &format!("{tag}:sharing")).await;
+    share_in_order(client, &format!("{tag}:sharing-in-order")).await;
     count(client, &format!("{tag}:counting")).await;
     open(client, &format!("{tag}:opening")).await;
     protect(client, &format!("{tag}:protecting")).await;

@@ -8,6 +8,8 @@ use edgelatch::client::{
 use edgelatch::host::TokioHost;
 use edgelatch::timing::{GuardMemory, PeerSkew, WantTime};
 
+use test_support::test_env::until;
+
 use super::env::{RecordingClient, RecordingTransport};
 
 /// A lock whose client records the responses.
@@ -77,6 +79,29 @@ pub(crate) async fn share(client: &RecordingClient, name: &str) {
     others.read().acquire().await.unwrap().release().await.unwrap();
     assert!(others.read().force_release().await.unwrap(), "{name}");
     assert_eq!(reader.release().await, Ok(Released::WasLost), "{name}");
+}
+
+/// Uses a fair read-write lock: readers, a waiting writer, a steal, and the query of its namespace.
+pub(crate) async fn share_in_order(client: &RecordingClient, name: &str) {
+    let lock = client.fair_read_write_lock(name, Default::default()).unwrap();
+    let lock = lock.client_id("cluster").unwrap();
+    let (one, two) = (lock.read().acquire().await.unwrap(), lock.read().acquire().await.unwrap());
+    assert_eq!(one.token(), two.token(), "{name}");
+    let (writer, ()) = tokio::join!(lock.write().acquire(), async {
+        until(async || lock.inspect().await.unwrap().exclusive_waiters == 1).await;
+        assert!(lock.read().try_acquire().await.unwrap().is_none(), "{name}");
+        assert_eq!(lock.query().await.unwrap().len(), 3, "{name}");
+        one.renew(Some(Duration::from_secs(20))).await.unwrap();
+        one.release().await.unwrap();
+        two.release().await.unwrap();
+    });
+    let writer = writer.unwrap();
+    assert!(writer.token() > one.token(), "{name}");
+    let thief = lock.steal().await.unwrap();
+    assert_eq!(writer.release().await, Ok(Released::WasLost), "{name}");
+    assert!(lock.force_release().await.unwrap(), "{name}");
+    assert_eq!(thief.release().await, Ok(Released::WasLost), "{name}");
+    assert!(lock.query().await.unwrap().is_empty(), "{name}");
 }
 
 /// Uses permits of both kinds.

@@ -7,7 +7,7 @@ use edgelatch::Publish;
 use reqwest::Response;
 
 use super::env::{TestEnv, names};
-use super::objects::{beside, count, exclude, kinds, open, share};
+use super::objects::{beside, count, exclude, kinds, open, share, share_in_order};
 use test_support::redis::TOKEN;
 use test_support::servers::Cluster;
 
@@ -85,6 +85,7 @@ async fn every_object_works_however_it_announces() {
             share(&client, &format!("{name}b")).await;
             count(&client, &format!("{name}c")).await;
             open(&client, &format!("{name}d")).await;
+            share_in_order(&client, &format!("{name}e")).await;
         }
         assert_eq!(recorder.redis_errors(), Vec::<String>::new());
     }

@@ -18,7 +18,7 @@ use edgelatch_proto::protocol::script::{ScriptCall, scripts};
 use tokio::task::block_in_place;
 
 use super::env::{RecordingTransport, TestEnv, names};
-use super::objects::{beside, count, exclude, kinds, open, protect, share};
+use super::objects::{beside, count, exclude, kinds, open, protect, share, share_in_order};
 use super::replicas::acquire;
 use test_support::calls;
 use test_support::redis::TOKEN;
@@ -34,6 +34,9 @@ async fn every_script_uses_one_slot_for_any_name() {
     }
     for name in names("sharing") {
         share(&client, &name).await;
+    }
+    for name in names("sharing-in-order") {
+        share_in_order(&client, &name).await;
     }
     for name in names("counting") {
         count(&client, &name).await;
