@@ -220,7 +220,7 @@ impl Checker {
         if keeps_records && twice {
             return Some(format!("I6 {latch} is granted twice"));
         }
-        let (names, shared) = (owner.hold.names(run), run.script.script().name == "read_acquire");
+        let (names, shared) = (owner.hold.names(run), is_shared(run));
         // A reader that joins others gets their token. After a failover these may be earlier
         // readers, with an older token.
         let excused = node.has_lost && (node.went_back || sim.plan.nodes > 1 || shared);
@@ -285,6 +285,15 @@ impl Checker {
         }
         self.changes.push(request.clone());
         None
+    }
+}
+
+/// Whether an acquiring script is for a hold that others share, with one token.
+fn is_shared(run: &Run<'_>) -> bool {
+    match run.script.script().name {
+        "read_acquire" => true,
+        "fair_rw_acquire" => run.args[4].starts_with('s'),
+        _ => false,
     }
 }
 

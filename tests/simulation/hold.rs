@@ -32,6 +32,9 @@ impl StoredHold {
                 set: keys[2].clone(),
                 members: [format!("{}|{}", args[8], args[4])].into(),
             },
+            "fair_rw_acquire" => {
+                Self::Members { set: keys[1].clone(), members: [args[4].clone()].into() }
+            }
             "permits_acquire" => Self::Members {
                 set: keys[2].clone(),
                 members: args[9..].iter().map(|id| raw(id)).collect(),

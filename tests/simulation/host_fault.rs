@@ -226,7 +226,8 @@ impl Sim {
         if !can_exclude {
             // A reader that joins others gets their token. After a failover these may be earlier
             // readers, with an older token.
-            let shared = self.plan.kind == Kind::ReadWrite && self.has_lost();
+            let shared = matches!(self.plan.kind, Kind::ReadWrite | Kind::FairReadWrite);
+            let shared = shared && self.has_lost();
             self.record_data_loss(!(shared || self.tokens_may_fall()));
         }
         self.checker.borrow_mut().can_exclude &= can_exclude;

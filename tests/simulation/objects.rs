@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use edgelatch::AcquireOptions;
 use edgelatch::Error;
-use edgelatch::client::{FairSettings, ReadWriteSettings, SpinBackoff};
+use edgelatch::client::{FairReadWriteSettings, FairSettings, ReadWriteSettings, SpinBackoff};
 use edgelatch::error::AcquireError;
 use edgelatch::timing::{PeerSkew, WantTime};
 
@@ -49,6 +49,7 @@ impl Workload {
             Kind::Fenced => one(client.fenced_lock(NAMES[0]).unwrap()),
             Kind::Fair => one(client.fair_lock(NAMES[0], FairSettings::default()).unwrap()),
             Kind::ReadWrite => self.draw_read_write(),
+            Kind::FairReadWrite => self.draw_fair_read_write(),
             Kind::Semaphore | Kind::Permits => self.draw_permits(),
             Kind::Group => self.draw_values(),
             Kind::Multi => self.draw_multi(),
@@ -70,6 +71,16 @@ impl Workload {
             settings = settings.prefers_writers(WantTime::new(Duration::from_secs(5)).unwrap());
         }
         let lock = self.clients[0].read_write_lock(NAMES[0], settings).unwrap();
+        let (lock, mode) = match self.one_in(2) {
+            true => (lock.write().clone(), Mode::Exclusive),
+            false => (lock.read().clone(), Mode::Shared),
+        };
+        PlannedAcquire { lock, claims: [Claim { name: 0, mode }].into(), parts: 1 }
+    }
+
+    fn draw_fair_read_write(&self) -> PlannedAcquire {
+        let settings = FairReadWriteSettings::default();
+        let lock = self.clients[0].fair_read_write_lock(NAMES[0], settings).unwrap();
         let (lock, mode) = match self.one_in(2) {
             true => (lock.write().clone(), Mode::Exclusive),
             false => (lock.read().clone(), Mode::Shared),

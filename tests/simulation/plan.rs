@@ -20,6 +20,7 @@ named! {
         Group = "group",
         Multi = "multi",
         Red = "red",
+        FairReadWrite = "fair-read-write",
     }
 }
 

@@ -29,7 +29,7 @@ impl Sim {
             permits: counts.then_some((self.plan.permits, NEVER)),
             losses: drifts.then_some(Loss { from: 0, to: NEVER }).into_iter().collect(),
             tokens_until: None,
-            queues: matches!(self.plan.kind, Kind::Fair | Kind::ReadWrite),
+            queues: matches!(self.plan.kind, Kind::Fair | Kind::ReadWrite | Kind::FairReadWrite),
             releasable_after_expiry: self.plan.kind == Kind::Group,
             needs_majority: self.plan.kind == Kind::Red,
         };

@@ -111,17 +111,28 @@ impl Node {
             seeded_fault.after(&mut self.model, run, &cells[0], micros / 1000);
         }
         if let Some(kept) = kept {
-            let last =
-                name.ends_with("_acquire") && run.args.get(6).is_some_and(|last| last == "1");
-            if cells[0] == RespValue::Int(1)
-                || cells[0] == RespValue::Int(0) && (last || name == "fair_acquire")
-            {
+            if needs_more_memory(run, &kept, &cells[0]) {
                 self.model = kept;
                 return Err("OOM command not allowed when used memory > 'maxmemory'.");
             }
         }
         Ok(cells)
     }
+}
+
+/// Whether the script whose first reply is `code` begins with a write that Redis rejects when it is
+/// full. `before` is the state before it ran.
+fn needs_more_memory(run: &Run<'_>, before: &ScriptModel, code: &RespValue) -> bool {
+    let name = run.script.script().name;
+    let is_granted = *code == RespValue::Int(1);
+    let is_busy = *code == RespValue::Int(0);
+    if name == "fair_rw_acquire" {
+        // A known waiter, or one that takes over its place, begins with an extension of its latch.
+        let is_known = before.text(&run.keys[0]).is_some() || !run.args[12].is_empty();
+        return (is_granted || is_busy) && !is_known;
+    }
+    let last = name.ends_with("_acquire") && run.args.get(6).is_some_and(|last| last == "1");
+    is_granted || is_busy && (last || name == "fair_acquire")
 }
 
 /// Whether Redis rejects the script's first write when it is full. The first write of every other

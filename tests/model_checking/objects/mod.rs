@@ -3,6 +3,7 @@
 mod client;
 mod count_down_latch;
 mod fair;
+mod fair_read_write;
 mod group;
 mod lock;
 mod lock_without_rules;

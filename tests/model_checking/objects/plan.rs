@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use edgelatch_proto::name::LockName;
+use edgelatch_proto::name::{ClientId, LockName};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, CountDownLatchCalls, FairCalls, FairSettings, GroupCalls, IdempotentCall,
-    LatchCount, LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
+    BatchSize, CountDownLatchCalls, FairCalls, FairMode, FairReadWriteCalls, FairReadWriteSettings,
+    FairSettings, GroupCalls, IdempotentCall, LatchCount, LockCalls, PermitCalls, PermitCount,
+    ReadCalls, SemaphoreCalls, Target, WriteCalls,
 };
 use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use edgelatch_proto::timing::{AttemptTime, LeaseTime, PeerSkew, WaitPolicy};
@@ -48,6 +49,8 @@ pub(crate) enum Operation {
     /// A read inside the write of the client with this number: both are one program.
     NestedRead(usize),
     Write,
+    /// The modes of a fair read-write lock, and a steal of it.
+    FairReadWrite(FairMode),
     /// This number of permits of a semaphore.
     Permits(u32),
     /// This number of permits with ids.
@@ -72,6 +75,12 @@ impl Operation {
             Self::Fair => Target::Fair(FairCalls::new(name, FairSettings::default(), publish)),
             Self::Read | Self::NestedRead(_) => Target::Read(ReadCalls::new(name, publish)),
             Self::Write => Target::Write(WriteCalls::new(name, publish)),
+            Self::FairReadWrite(mode) => {
+                let settings = FairReadWriteSettings::default();
+                let calls =
+                    FairReadWriteCalls::new(name, mode, settings, ClientId::default(), publish);
+                Target::FairReadWrite(calls)
+            }
             Self::Permits(permits) => {
                 Target::Semaphore(SemaphoreCalls::new(name, publish, permit_count(permits)))
             }
@@ -120,11 +129,22 @@ impl Operation {
         }
     }
 
+    /// Whether it writes: it holds alone, beside readers of the same object.
+    pub(crate) const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::FairReadWrite(FairMode::Exclusive | FairMode::Steal))
+    }
+
+    /// Whether it reads beside others, with their token.
+    pub(crate) const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::FairReadWrite(FairMode::Shared))
+    }
+
     /// Whether client `a` with `self` and client `b` with `other` may hold at the same time.
     pub(crate) fn is_compatible(self, other: Self, (a, b): (usize, usize)) -> bool {
-        use Operation::{Batch, NestedRead, Permits, Read, Values, Write};
+        use Operation::{Batch, FairReadWrite, NestedRead, Permits, Read, Values, Write};
         match (self, other) {
             (Read | NestedRead(_), Read | NestedRead(_))
+            | (FairReadWrite(FairMode::Shared), FairReadWrite(FairMode::Shared))
             | (Permits(_), Permits(_))
             | (Batch(_), Batch(_)) => a != b,
             (NestedRead(writer), Write) => writer == b,

@@ -61,7 +61,7 @@ pub(crate) fn of_two_sides() -> Vec<Property<World>> {
     all.push(Property::always(SHARED, |world: &World, state: &State| {
         let mut tokens = world
             .trusting_clients(state)
-            .filter(|(number, _)| world.plans[*number].operation == Operation::Read)
+            .filter(|(number, _)| world.plans[*number].operation.reads())
             .map(|(_, trusted)| trusted.token);
         let first = tokens.next();
         tokens.all(|token| Some(token) == first)
@@ -77,6 +77,14 @@ pub(crate) fn of_two_sides() -> Vec<Property<World>> {
         !state.record.returned_ended_write
     }));
     all.push(Property::always(NEWER_THAN_WRITE, newer_than_the_write_that_ended));
+    all
+}
+
+pub(crate) fn of_a_queue_of_two_modes() -> Vec<Property<World>> {
+    let mut all = of_two_sides();
+    all.retain(|property| ![DOWNGRADE, RISES, NEWER_THAN_WRITE].contains(&property.name));
+    all.push(Property::always(ORDER, |_: &World, state: &State| !state.record.overtaken));
+    all.push(Property::always(COPY, |_: &World, state: &State| !state.record.copy_had_effect));
     all
 }
 
@@ -233,7 +241,7 @@ fn tokens_rise(_: &World, state: &State) -> bool {
 
 fn tokens_of_sides(world: &World, state: &State) -> bool {
     let grants = &state.record.grants;
-    let writes = |owner: &str| world.plans[client_of(owner)].operation == Operation::Write;
+    let writes = |owner: &str| world.plans[client_of(owner)].operation.writes();
     (0..grants.len()).all(|place| {
         let (owner, token) = &grants[place];
         let inside = matches!(world.plans[client_of(owner)].operation, Operation::NestedRead(_));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::client::Client;
 use super::plan::{NAME, client_of};
-use super::run_record::{Executed, QUEUE, RunRecord};
+use super::run_record::{Executed, RunRecord, waiters};
 use super::stage::Outcome;
 
 /// Defines the enum, and `ALL` with its variants.
@@ -84,7 +84,7 @@ impl Reachability {
         if run.acquires() {
             self.acquired(run, record);
         }
-        if run.is_fair() {
+        if run.polls() {
             self.polled(run);
         }
         let never_granted = || record.grants.iter().all(|(granted, _)| **granted != *run.owner());
@@ -129,13 +129,13 @@ impl Reachability {
         let previous = run.previous().filter(|_| run.code == 0 || run.code == 1);
         if let Some(previous) = previous {
             self.mark(CoverPoint::TookOver);
-            if run.before.field(NAME, previous).is_some() {
+            if run.had_hold(previous) {
                 self.mark(CoverPoint::HandedOver);
             }
         }
-        let (owner, after) = (run.owner(), run.after.list(QUEUE));
+        let (owner, after) = (run.owner(), waiters(run.after));
         let leaves = |other: &str| other == owner || Some(other) == previous;
-        let mut gone = run.before.list(QUEUE).into_iter().filter(|other| !after.contains(other));
+        let mut gone = waiters(run.before).into_iter().filter(|other| !after.contains(other));
         if gone.any(|other| !leaves(&other)) {
             self.mark(CoverPoint::PassedOver);
         }

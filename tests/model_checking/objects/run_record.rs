@@ -15,6 +15,26 @@ pub(crate) const TIMEOUTS: &str = "redisson_lock_timeout:{lock}";
 pub(crate) const HEARTBEATS: &str = "el:{lock}:beat";
 pub(crate) const ARRIVALS: &str = "el:{lock}:seat";
 
+/// The keys of a fair read-write lock.
+pub(crate) const FAIR_RW_HOLDERS: &str = "el:{lock}:frw:holders";
+pub(crate) const FAIR_RW_QUEUE: &str = "el:{lock}:frw:queue";
+pub(crate) const FAIR_RW_WRITERS: &str = "el:{lock}:frw:writers";
+pub(crate) const FAIR_RW_BEATS: &str = "el:{lock}:frw:beats";
+
+/// The owners in a queue, in its order.
+pub(crate) fn waiters(redis: &ScriptModel) -> Vec<String> {
+    let mut waiters: Vec<String> = redis.list(QUEUE).into();
+    let mut members: Vec<_> = redis.members(FAIR_RW_QUEUE).into_iter().collect();
+    members.sort_by_key(|(_, ticket)| *ticket);
+    waiters.extend(members.iter().map(|(member, _)| owner_of_member(member).to_owned()));
+    waiters
+}
+
+/// The owner of a holder or a waiter of a fair read-write lock: `<mode><owner>|<client id>`.
+pub(crate) fn owner_of_member(member: &str) -> &str {
+    member[1..].split('|').next().unwrap()
+}
+
 /// The events of one run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RunRecord {
@@ -97,8 +117,16 @@ impl<'a> Executed<'a> {
         self.name.ends_with("_release")
     }
 
-    pub(crate) fn is_fair(&self) -> bool {
-        self.name == "fair_acquire"
+    /// Whether it is a call of a waiter in a queue.
+    pub(crate) fn polls(&self) -> bool {
+        matches!(self.name, "fair_acquire" | "fair_rw_acquire")
+    }
+
+    /// Whether this owner had a hold before, which a takeover hands over.
+    pub(crate) fn had_hold(&self, owner: &str) -> bool {
+        let members = self.before.members(FAIR_RW_HOLDERS);
+        self.before.field(NAME, owner).is_some()
+            || members.keys().any(|member| owner_of_member(member) == owner)
     }
 
     /// Whether this was the first execution of an idempotent call: a repeated result has `ms` 1.
@@ -111,15 +139,19 @@ impl<'a> Executed<'a> {
         let place = match self.name {
             "fair_acquire" => 14,
             "fair_release" => 9,
+            "fair_rw_acquire" => 12,
+            "fair_rw_release" => 6,
             _ => return None,
         };
-        Some(self.arg(place)).filter(|owner| !owner.is_empty())
+        let owner = Some(self.arg(place)).filter(|owner| !owner.is_empty())?;
+        Some(if self.name.starts_with("fair_rw") { owner_of_member(owner) } else { owner })
     }
 
     /// Whether a newer poll of the same owner was executed before.
     pub(crate) fn is_stale(&self) -> bool {
         let latch = self.before.text(&self.script.keys()[0]);
-        let newest = latch.and_then(|latch| latch.strip_prefix('w')?.parse().ok());
+        let newest =
+            latch.and_then(|latch| latch.strip_prefix('w')?.split(',').next()?.parse().ok());
         let number: u64 = self.arg(9).parse().unwrap();
         newest.is_some_and(|newest| number <= newest)
     }
@@ -129,7 +161,11 @@ impl<'a> Executed<'a> {
     }
 
     fn is_last_try(&self) -> bool {
-        self.arg(if self.is_fair() { 11 } else { 6 }) == "1"
+        match self.name {
+            "fair_acquire" => self.arg(11) == "1",
+            "fair_rw_acquire" => self.arg(5) == "last",
+            _ => self.arg(6) == "1",
+        }
     }
 
     fn is_bounded(&self) -> bool {
@@ -176,7 +212,7 @@ impl RunRecord {
     }
 
     fn acquired(&mut self, run: &Executed<'_>) {
-        if run.is_fair() {
+        if run.polls() {
             self.polled(run);
         }
         match run.code {
@@ -201,7 +237,7 @@ impl RunRecord {
             }
             self.ended.insert(previous.into());
         }
-        for other in run.after.list(QUEUE) {
+        for other in waiters(run.after) {
             if !self.queued.iter().any(|known| **known == *other) {
                 self.queued.push(other.into());
             }
@@ -215,13 +251,22 @@ impl RunRecord {
     /// Whether the grant passes over a waiter that came earlier, is alive, and still waits.
     fn overtakes(&self, run: &Executed<'_>) -> bool {
         // A hold that was handed over had been granted to its waiter before.
-        let handed_over =
-            run.previous().is_some_and(|previous| run.before.field(NAME, previous).is_some());
+        let handed_over = run.previous().is_some_and(|previous| run.had_hold(previous));
+        let steals = run.name == "fair_rw_acquire" && run.arg(5) == "steal";
         let now = i64::try_from(run.now).unwrap();
-        let lives =
-            |other: &str| run.before.score(HEARTBEATS, other).is_some_and(|ends| ends > now);
+        // Of a fair read-write lock, only a waiter of a mode that the grant excludes.
+        let is_exclusive = |member: &str| member.starts_with('x');
+        let beats = run.before.members(FAIR_RW_BEATS);
+        let lives = |other: &str| {
+            run.before.score(HEARTBEATS, other).is_some_and(|ends| ends > now)
+                || beats.iter().any(|(member, ends)| {
+                    owner_of_member(member) == other
+                        && *ends > now
+                        && (is_exclusive(member) || is_exclusive(run.arg(4)))
+                })
+        };
         let mut earlier = self.queued.iter().take_while(|other| ***other != *run.owner());
-        !handed_over && earlier.any(|other| lives(other) && !self.ended.contains(other))
+        !handed_over && !steals && earlier.any(|other| lives(other) && !self.ended.contains(other))
     }
 
     /// Records the reads that continue after the release of a write.

@@ -6,7 +6,10 @@ use edgelatch_proto::timing::PeerSkew;
 
 use super::client::TrustedHold;
 use super::plan::{JAVA, NAME, Operation};
-use super::run_record::{ARRIVALS, HEARTBEATS, QUEUE, TIMEOUTS};
+use super::run_record::{
+    ARRIVALS, FAIR_RW_BEATS, FAIR_RW_HOLDERS, FAIR_RW_QUEUE, FAIR_RW_WRITERS, HEARTBEATS, QUEUE,
+    TIMEOUTS, owner_of_member,
+};
 use super::world::{State, World};
 use test_support::script_model::{ScriptModel, holds};
 
@@ -29,6 +32,9 @@ pub(crate) fn is_stored(operation: Operation, trusted: &TrustedHold<'_>, state: 
         Operation::Write => {
             let field = format!("{owner}:write");
             redis.field(NAME, &field).is_some() && redis.field(NAME, "mode") == Some("write")
+        }
+        Operation::FairReadWrite(_) => {
+            members(redis, FAIR_RW_HOLDERS).any(|holder| holder == *owner)
         }
         Operation::Permits(permits) => redis.score(HELD, &format!("{permits}|{owner}")).is_some(),
         Operation::Batch(_) => {
@@ -55,6 +61,11 @@ pub(crate) fn recorded_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a
                 owners.extend(redis.members(key).into_keys().map(Cow::Owned));
             }
         }
+        Operation::FairReadWrite(_) => {
+            for key in [FAIR_RW_QUEUE, FAIR_RW_WRITERS, FAIR_RW_BEATS] {
+                owners.extend(members(redis, key).map(Cow::Owned));
+            }
+        }
         Operation::Read | Operation::NestedRead(_) | Operation::Write => {
             owners.extend(redis.text(WANT).map(|field| without_side(&field).to_owned().into()));
             let timed = state.record.ended.iter().filter(|owner| is_timed(redis, owner));
@@ -76,6 +87,10 @@ pub(crate) fn excluding_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'
     let keeps_out = |owner: &str| match operation {
         Operation::Read | Operation::NestedRead(_) | Operation::Write => {
             is_timed(redis, owner) || redis.field(NAME, &format!("{owner}:write")).is_some()
+        }
+        Operation::FairReadWrite(_) => {
+            let ends = redis.members(FAIR_RW_HOLDERS);
+            ends.iter().any(|(member, ends)| owner_of_member(member) == owner && *ends > now)
         }
         Operation::Permits(permits) => lasts(HELD, &format!("{permits}|{owner}"), 0),
         Operation::Batch(_) => {
@@ -105,6 +120,9 @@ fn stored_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
             let holders = fields(redis).filter(|field| *field != "mode");
             owners.extend(holders.map(|field| Cow::Borrowed(without_side(field))));
         }
+        Operation::FairReadWrite(_) => {
+            owners.extend(members(redis, FAIR_RW_HOLDERS).map(Cow::Owned));
+        }
         Operation::Values(_) => {
             owners.extend(fields(redis).filter_map(|field| owner_of_value(redis, field)));
         }
@@ -133,6 +151,11 @@ pub(crate) fn count(world: &World, state: &State) -> i64 {
 /// The fields of the hash. The model removes expired ones whenever time passes.
 fn fields(redis: &ScriptModel) -> impl Iterator<Item = &str> {
     redis.fields(NAME, 0)
+}
+
+/// The owners of the members of a set of a fair read-write lock.
+fn members(redis: &ScriptModel, key: &str) -> impl Iterator<Item = String> {
+    redis.members(key).into_keys().map(|member| owner_of_member(&member).to_owned())
 }
 
 fn owner_of_value<'a>(redis: &'a ScriptModel, field: &'a str) -> Option<Cow<'a, str>> {

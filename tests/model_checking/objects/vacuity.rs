@@ -6,7 +6,7 @@ use stateright::Property;
 use super::network::SentRequest;
 use super::plan::{Operation, client_of, latch_of};
 use super::properties::*;
-use super::run_record::QUEUE;
+use super::run_record::waiters;
 use super::stage::Outcome;
 use super::world::{State, World};
 use test_support::script_model::holds::raw;
@@ -36,7 +36,7 @@ const NON_VACUOUS: [(&[&str], &str, Predicate); 19] = [
     (&[DOWNGRADE], "a read outlives the write around it", outlives_named_write),
     (&[RISES], "a read is queried after its write", is_queried_after_write),
     (&[NEWER_THAN_WRITE], "the client of a read knows that its write ended", knows_write_end),
-    (&[ORDER], "two waiters are in the queue", |_, state| state.redis.list(QUEUE).len() > 1),
+    (&[ORDER], "two waiters are in the queue", |_, state| waiters(&state.redis).len() > 1),
     (&[COPY], "a poll can be executed again", poll_can_be_repeated),
     (&[COUNTED], "a call was granted or executed", is_granted_or_done),
     (&[ONCE], "an executed call can be repeated", call_can_be_repeated),
@@ -101,14 +101,14 @@ fn bound_has_passed(world: &World, state: &State) -> bool {
 }
 
 fn both_sides_were_granted(world: &World, state: &State) -> bool {
-    let writes = |owner: &str| world.plans[client_of(owner)].operation == Operation::Write;
+    let writes = |owner: &str| world.plans[client_of(owner)].operation.writes();
     granted(state).any(writes) && granted(state).any(|owner| !writes(owner))
 }
 
 fn two_readers(world: &World, state: &State) -> bool {
     world
         .trusting_clients(state)
-        .filter(|(number, _)| world.plans[*number].operation == Operation::Read)
+        .filter(|(number, _)| world.plans[*number].operation.reads())
         .count()
         > 1
 }
