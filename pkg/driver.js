@@ -7,9 +7,9 @@ import { concat, isWorker, onAbort, read, send, sleep, unrefTimers } from "./was
 
 /** The kinds of records. src/js/numbers.rs reads their numbers from this list. */
 const RECORDS = [
-  "done", "failed", "aborted", "lease", "hold", "ended", "endpoint", "scope", "send", "abort", "open", "close", "timeout",
+  "done", "failed", "aborted", "lease", "hold", "ended", "endpoint", "scope", "send", "abort", "open", "close", "timeout", "waiting",
 ];
-const [DONE, FAILED, ABORTED, LEASE, HOLD, ENDED, ENDPOINT, SCOPE, SEND, ABORT, OPEN, CLOSE, TIMEOUT] = RECORDS.keys();
+const [DONE, FAILED, ABORTED, LEASE, HOLD, ENDED, ENDPOINT, SCOPE, SEND, ABORT, OPEN, CLOSE, TIMEOUT, WAITING] = RECORDS.keys();
 /** The numbers that describe a hold. src/js/numbers.rs reads their places. */
 const PROPERTIES = ["token", "holdCount", "remaining", "tokenOf", "hasWaited"];
 
@@ -202,6 +202,7 @@ function handle(text, scope) {
     else if (kind === HOLD) holds.get(first)?.changed();
     else if (kind === ENDED) holds.get(first)?.end(...rest);
     else if (kind === ENDPOINT) wakeAll(clientWatchers);
+    else if (kind === WAITING) calls.get(first)?.onWait?.();
     else settle(kind, first, rest);
   }
 }
@@ -222,8 +223,7 @@ function settle(kind, id, fields) {
 
 /** Returns an id of 32 bits, other than 0, that these calls or scopes do not use. */
 function newId(used) {
-  do lastId = lastId === 2 ** 32 - 1 ? 1 : lastId + 1;
-  while (used.has(lastId));
+  do lastId = lastId === 2 ** 32 - 1 ? 1 : lastId + 1; while (used.has(lastId));
   return lastId;
 }
 
@@ -374,12 +374,12 @@ function scope() {
 }
 
 /** Begins a call of an object, and returns a promise of its result: a `Share` for a lease. */
-export function call(of, method, { numbers = [], texts, signal, hold }) {
+export function call(of, method, { numbers = [], texts, signal, hold, onWait }) {
   return new Promise((resolve, reject) => {
     if (broken) throw broken;
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
     const begun = { of, id: newId(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
-    const pending = { resolve, reject, of };
+    const pending = { resolve, reject, of, onWait };
     let own;
     if (signal) {
       const abort = () => {

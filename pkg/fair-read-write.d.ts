@@ -1,6 +1,7 @@
 // The fair read-write lock: part of index.d.ts.
 
-import type { GrantOptions, Lease, Lock, LockState } from "./objects.js";
+import type { Lease, Lock, LockState } from "./objects.js";
+import type { GrantOptions } from "./options.js";
 
 /**
  * A read-write lock whose waiters of both modes stand in one queue and are served in the order of

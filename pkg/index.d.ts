@@ -10,7 +10,7 @@
 import type { FairReadWriteLock, FairReadWriteOptions } from "./fair-read-write.js";
 import type { Log } from "./log.js";
 import type { CountDownLatch, Guard, Lock, PermitExpirableSemaphore, ReadWriteLock, Semaphore } from "./objects.js";
-import type { FairOptions, GroupOptions, GuardOptions, PermitOptions, ReadWriteOptions, RedLockOptions, SpinOptions } from "./options.js";
+import type { FairOptions, GrantOptions, GroupOptions, GuardOptions, PermitOptions, ReadWriteOptions, RedLockOptions, SpinOptions } from "./options.js";
 
 export * from "./errors.js";
 export type {
@@ -21,13 +21,10 @@ export type {
   FairReadWriteState,
 } from "./fair-read-write.js";
 export type {
-  AcquireOptions,
   CountDownLatch,
-  GrantOptions,
   Guard,
   Lease,
   LeaseEvent,
-  LeaseOptions,
   Lock,
   LockState,
   PermitExpirableSemaphore,
@@ -36,7 +33,18 @@ export type {
   Semaphore,
   SemaphoreState,
 } from "./objects.js";
-export type { FairOptions, GroupOptions, GuardOptions, PermitOptions, ReadWriteOptions, RedLockOptions, SpinOptions } from "./options.js";
+export type {
+  AcquireOptions,
+  FairOptions,
+  GrantOptions,
+  GroupOptions,
+  GuardOptions,
+  LeaseOptions,
+  PermitOptions,
+  ReadWriteOptions,
+  RedLockOptions,
+  SpinOptions,
+} from "./options.js";
 
 /** The options of {@link connect}. */
 export type ConnectOptions = UpstashOptions | WebdisOptions;

@@ -1,6 +1,54 @@
-// The options of the kinds of objects: part of index.d.ts.
+// The options of acquisitions and of the kinds of objects: part of index.d.ts.
 
-import type { GrantOptions, Lease } from "./objects.js";
+import type { Lease } from "./objects.js";
+
+/** How long a hold lasts. */
+export interface LeaseOptions {
+  /**
+   * The lease, 100 to 86 400 000. With a number, the hold ends after that time unless you call
+   * {@link Lease.renew}. Default for locks: 30 000, renewed after each third until the release.
+   * Default for permits: none, so they are held until they are released, even if their holder dies;
+   * `"renewed"` gives them the default of locks. With a longer lease, waiters wait longer after a
+   * holder has died.
+   */
+  leaseMs?: number | "renewed";
+}
+
+/** The options of a grant. */
+export interface GrantOptions extends LeaseOptions {
+  /**
+   * The number of Redis replicas that must have the grant before it counts, 1 to 8, so that a
+   * failover to one of them keeps it. If fewer have it in time, the call rejects with
+   * {@link GatewayRefusedError} (`not-replicated`), and if the gateway has no `/pipeline`, with
+   * reason `unsupported`; nothing is held then. Default: none, so a failover can lose the grant.
+   * Costs a round trip to the replicas.
+   */
+  replicas?: number;
+}
+
+/** The options of an acquisition that waits. */
+export interface AcquireOptions extends GrantOptions {
+  /** The longest wait, 1 to 86 400 000; default 30 000. `"until-aborted"` needs a `signal`. */
+  waitMs?: number | "until-aborted";
+  /**
+   * Aborts the wait, and undoes a grant that is in flight. The promise rejects with the signal's
+   * reason, even if Redis has not confirmed the undo; then the lease expires by itself. Default:
+   * none.
+   */
+  signal?: AbortSignal;
+  /**
+   * The largest number of requests of the wait, 3 to 10 000; default 40 for a timed wait, unlimited
+   * for `"until-aborted"`. A smaller number lengthens the pauses between tries. (A Worker on the
+   * free plan has 50 for each request it serves.) Each script that Redis does not know yet costs
+   * one more.
+   */
+  maxRequests?: number;
+  /**
+   * Called once, when the wait begins: Redis has refused the first try, and a fair lock has queued
+   * the request. A spin lock does not call it.
+   */
+  onWait?: () => void;
+}
 
 /** The options of a redLock beyond Redisson's. All clients of the lock must use the same. */
 export interface RedLockOptions {

@@ -29,6 +29,7 @@ const ALIASES = {
 const MISPLACED = {
   waitMs: "tryAcquire does not wait; use acquire",
   maxRequests: "tryAcquire does not wait; use acquire",
+  onWait: "tryAcquire does not wait; use acquire",
 };
 
 /**
@@ -109,7 +110,7 @@ const readLifeMs = ({ lifeMs }) => number(lifeMs, "lifeMs", 1, TEN_YEARS);
 const readSkew = (options, name) => number(options[name], name, 0, 60_000);
 
 const GRANT = ["leaseMs", "replicas", "signal"];
-const WAIT = ["waitMs", "maxRequests"];
+const WAIT = ["waitMs", "maxRequests", "onWait"];
 
 /** Reads the options of an acquisition; without `waits`, those of a wait are rejected. */
 function acquireParams(options, waits, permits) {
@@ -121,7 +122,9 @@ function acquireParams(options, waits, permits) {
   const requests = waits ? number(all.maxRequests, "maxRequests", 3, 10_000) : undefined;
   const leaseMs = number(all.leaseMs, "leaseMs", 100, DAY, ', or "renewed"', "renewed");
   const replicas = number(all.replicas, "replicas", 1, 8);
-  return { numbers: [leaseMs, waitMs, requests, replicas, permits], signal };
+  const onWait = waits ? check(all.onWait, "onWait", "a function", (value) => typeof value === "function") : undefined;
+  // An exception of the caller's function is no error of the engine.
+  return { numbers: [leaseMs, waitMs, requests, replicas, permits], signal, onWait: onWait && (() => queueMicrotask(onWait)) };
 }
 
 /** Returns the options of `run` after a check that the work is a function. */

@@ -4,6 +4,7 @@
 
 import { Emitter } from "./emitter.js";
 import { OBJECT } from "./mark.js";
+import { randomValue } from "./random.js";
 
 /** Unlimited retries keep the statistics of this many attempts. */
 const MAX_ATTEMPTS_KEPT = 1_000;
@@ -350,6 +351,3 @@ class Extender {
     this.#controller.abort(error);
   }
 }
-
-const randomValue = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -34,6 +34,7 @@ export const GROUPS = [
       ["docs/scoped-tokens.md", "scoped-tokens", "A token for a page"],
       ["docs/command-line.md", "command-line", "Recipes for the command line"],
       ["docs/testing.md", "testing", "Unit tests without a server"],
+      ["docs/web-locks.md", "web-locks", "navigator.locks across machines"],
       ["docs/migrating-from-redlock.md", "migrating-from-redlock", "Coming from redlock"],
       ["docs/migrating-from-upstash-lock.md", "migrating-from-upstash-lock", "Coming from @upstash/lock"],
       ["docs/migrating-from-redis-semaphore.md", "migrating-from-redis-semaphore", "Coming from redis-semaphore"],

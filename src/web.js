@@ -24,8 +24,11 @@ const OLD_PAGE = 3;
  */
 const STREAM_SLOTS = 2;
 
+/** The browser's own locks: later a page may put another `LockManager` in their place. */
+const { locks } = globalThis.navigator ?? {};
+
 export function runtime() {
-  const { userAgent = "", locks } = globalThis.navigator ?? {};
+  const { userAgent = "" } = globalThis.navigator ?? {};
   if (userAgent === "Cloudflare-Workers") return WORKER;
   // Workers of pages also have a location.
   if (!("location" in globalThis) || userAgent.startsWith("Deno")) return PROGRAM;
@@ -257,7 +260,7 @@ async function acquireStreamSlot(host, signal) {
         resolve(isAcquired);
         if (isAcquired) return new Promise((release) => signal.addEventListener("abort", release));
       };
-      navigator.locks.request(`edgelatch stream ${number} of ${host}`, { ifAvailable: true }, onLock).catch(reject);
+      locks.request(`edgelatch stream ${number} of ${host}`, { ifAvailable: true }, onLock).catch(reject);
     });
     if (isFree) return true;
   }

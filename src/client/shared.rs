@@ -297,6 +297,7 @@ impl State {
         let mut woken = Vec::new();
         while let Some(event) = self.engine.poll_event() {
             woken.extend(self.take_wakers(match event {
+                Event::Waiting(_) => continue,
                 Event::Finished(op) => Source::Op(op),
                 Event::Hold(hold) => Source::Hold(hold),
                 Event::Endpoint(endpoint) => Source::Endpoint(endpoint),

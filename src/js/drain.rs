@@ -67,6 +67,7 @@ impl Engine {
         while let Some(event) = self.engine.poll_event() {
             match event {
                 Event::Finished(op) => self.finished(op, cx),
+                Event::Waiting(op) => self.waiting(op),
                 Event::Hold(hold) => self.records.add(record::HOLD, [hold.number().into()]),
                 Event::Endpoint(EndpointId(index)) => {
                     self.records.add(record::ENDPOINT, [index.into()]);
@@ -115,6 +116,13 @@ impl Engine {
         match outcomes::result(&mut self.engine, read, outcome, cx) {
             Ok(value) => self.records.add(record::DONE, [id.into(), value]),
             Err(failure) => self.records.add_failure(id, failure),
+        }
+    }
+
+    fn waiting(&mut self, op: OpId) {
+        let call = self.calls.binary_search_by(|(other, _)| other.cmp(&op));
+        if let Some((_, Call { id, .. })) = call.ok().and_then(|place| self.calls.get(place)) {
+            self.records.add(record::WAITING, [(*id).into()]);
         }
     }
 

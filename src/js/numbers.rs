@@ -106,6 +106,7 @@ pub(super) mod record {
     pub(in crate::js) const OPEN: u32 = number("open");
     pub(in crate::js) const CLOSE: u32 = number("close");
     pub(in crate::js) const TIMEOUT: u32 = number("timeout");
+    pub(in crate::js) const WAITING: u32 = number("waiting");
 }
 
 /// The classes of errors.

@@ -1,6 +1,6 @@
 /**
- * Runs the programs of the migration pages and of the page about red locks, as they stand there, in
- * Node, Deno and Bun.
+ * Runs the programs of the migration pages, of docs/web-locks.md and of the page about red locks in
+ * Node, Deno and Bun, as they stand there.
  */
 
 import assert from "node:assert/strict";
@@ -32,14 +32,16 @@ const PAGES = {
     "semaphore.mjs": /^one of five$/,
   },
   "site/pages/red-lock.md": { "red-lock.mjs": /^a majority granted token \d{16}$/ },
+  "docs/web-locks.md": { "rebuild.mjs": /^exclusive lock, token \d{16}\n42 pages\nfree\n\{"held":\[\],"pending":\[\]\}$/ },
 };
 
 /** Defines the tests. `nodes` has three gateways when they run. */
 export function pageTests(nodes) {
-  test("`require` finds both entries, with the names of the packages that they replace", async () => {
+  test("`require` finds the entries, with the names of the packages that they replace", async () => {
     const require = createRequire(join(await newProject(), "program.cjs"));
     assert.deepEqual(Object.keys(require("edgelatch/redlock")).sort(), ["ExecutionError", "Lock", "ResourceLockedError", "default"]);
     assert.deepEqual(Object.keys(require("edgelatch/upstash-lock")), ["Lock"]);
+    assert.deepEqual(Object.keys(require("edgelatch/web-locks")), ["webLocks"]);
   });
   for (const [page, outputs] of Object.entries(PAGES)) {
     describe(page, async () => {

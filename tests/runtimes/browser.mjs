@@ -93,7 +93,8 @@ async function bundle(folder, options) {
 /** Serves the files of a project, and a page that runs one of its programs. */
 export async function serve(folder, way, gateway) {
   const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${way.program ?? "page.mjs"}`;
-  const imports = { edgelatch: way.map, "edgelatch/slim": "/node_modules/edgelatch/slim.js" };
+  const entry = (name) => [`edgelatch/${name}`, `/node_modules/edgelatch/${name}.js`];
+  const imports = { edgelatch: way.map, ...Object.fromEntries([entry("slim"), entry("web-locks")]) };
   const map = way.bundle ? "" : `<script type="importmap">${JSON.stringify({ imports })}</script>`;
   const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${map}<script type="module" src="${script}"></script>`;
   const policy = way.bundle ? { "content-security-policy": `${STRICT} ${gateway}; img-src data:` } : {};

@@ -32,7 +32,7 @@ async function createTemplate() {
   const quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"];
   await start("npm", ["install", "--offline", ...quiet, required("EDGELATCH_TARBALL")], { cwd: folder });
   await mkdir(join(folder, "tests"));
-  for (const name of ["cases", "programs", "check.mjs", "suite.mjs", "watch.mjs"]) {
+  for (const name of ["cases", "programs", "web_locks", "check.mjs", "suite.mjs", "watch.mjs"]) {
     await cp(new URL(name, import.meta.url), join(folder, "tests", name), { recursive: true });
   }
   return folder;
@@ -58,14 +58,14 @@ export async function runProgram(program, args, env, file) {
 
 /**
  * Runs the suite, or only one case of it, with a program of this machine. Calls `report` with each
- * event as it arrives.
+ * event as it arrives. `file` is the program of another suite.
  */
-export async function runSuite(program, args, env, { report, only }) {
+export async function runSuite(program, args, env, { report, only, file = "process.mjs" }) {
   const variables = { ...env, ...(only && { EDGELATCH_ONLY: only }) };
-  await runFile(program, args, variables, "process.mjs", (line) => report(JSON.parse(line)));
+  await runFile(program, args, variables, file, (line) => report(JSON.parse(line)));
 }
 
-async function runFile(program, args, env, file, onLine) {
+export async function runFile(program, args, env, file, onLine) {
   const cwd = await newProject();
   const clean = { PATH: process.env.PATH, HOME: cwd, NO_COLOR: "1", ...env };
   const options = { cwd, env: clean, timeout: PATIENCE_MS, maxBuffer: 16 << 20 };

@@ -12,19 +12,20 @@ import { extname, join } from "node:path";
 /** The entries of the npm package. */
 const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
 /** The entries over clients of the others, which share nothing with them. */
-const COMPANIONS = ["log.js", "opentelemetry.js", "redlock.js", "upstash-lock.js"];
+const COMPANIONS = ["log.js", "opentelemetry.js", "redlock.js", "upstash-lock.js", "web-locks.js"];
 /** The entries that `require` also finds. */
-const COMMON_JS = ["index", "log", "opentelemetry", "redlock", "slim", "upstash-lock"];
+const COMMON_JS = ["index", "log", "opentelemetry", "redlock", "slim", "upstash-lock", "web-locks"];
 /** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
 const SHARED = [
-  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "observe.js", "options.js", "public.js", "start.js",
+  "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "observe.js", "options.js", "public.js", "random.js",
+  "start.js",
   "wasm/edgelatch.js", "wasm/web.js",
 ];
 /** The files and packages that stay separate. */
 const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js", "@opentelemetry/api"];
 /** The declarations that have a copy for `require`. */
 const DECLARATIONS = [
-  "errors", "fair-read-write", "index", "log", "objects", "opentelemetry", "options", "redlock", "slim", "upstash-lock",
+  "errors", "fair-read-write", "index", "log", "objects", "opentelemetry", "options", "redlock", "slim", "upstash-lock", "web-locks",
 ];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are short, since Node prints the line of an error. */

@@ -145,6 +145,8 @@ pub enum StreamInput<'a> {
 pub enum Event {
     /// An operation has ended: [`Engine::take_outcome`] has its outcome.
     Finished(OpId),
+    /// An operation waits: Redis has refused its first try, and has queued it if there is a queue.
+    Waiting(OpId),
     /// The situation of a hold has changed.
     Hold(HoldId),
     /// The notification mode or the clock of a gateway has changed.

@@ -196,9 +196,10 @@ impl Engine {
                 Output::Call { call, to, script } => self.call(op, (call, to), script, cx.now),
                 Output::Subscribe { to: Endpoint(to), topic } => {
                     self.unsubscribe(op);
-                    if let Some(operation) = self.ops.get_mut(op.0) {
-                        let to = operation.endpoints.get(to).copied();
-                        operation.wanted_topic = to.map(|to| (to, topic));
+                    let Some(operation) = self.ops.get_mut(op.0) else { return };
+                    let wanted = operation.endpoints.get(to).map(|to| (*to, topic));
+                    if core::mem::replace(&mut operation.wanted_topic, wanted).is_none() {
+                        self.events.push_back(Event::Waiting(op));
                     }
                 }
                 Output::Timeout { until, why } => {
@@ -247,8 +248,7 @@ impl Engine {
 
     /// Updates the subscription of an operation whose machine waits.
     fn wait(&mut self, op: OpId, why: TimeoutReason, cx: &mut Context<'_>) {
-        let Some(operation) = self.ops.get(op.0) else { return };
-        let waiter_ref = operation.waiter_ref;
+        let Some(waiter_ref) = self.ops.get(op.0).map(|op| op.waiter_ref) else { return };
         if let Some((waiters, waiter)) = self.waiters_of(waiter_ref) {
             waiters.on_timeout_set(waiter, why);
         }

@@ -13,6 +13,7 @@ const BAD = {
   replicas: [...NOT_WHOLE, 9, 257, 2 ** 32 + 1],
   requestTimeoutMs: [...NOT_WHOLE, 49, 60_001],
   signal: [null, 5, true, "abort", {}, [], () => {}, { aborted: true }, new AbortController()],
+  onWait: [null, 5, true, "log", {}, []],
   name: [
     undefined, ...NOT_TEXT, "a\nb", "\0", "\u007f", "\u0085", "n".repeat(513), "\u00e9".repeat(257), "a{b", "}{", "{}", "{a}{b}",
     "redisson_x", "el:x", "\ud800", "a\udc00b",
@@ -39,7 +40,7 @@ export const options = {
     const [lock, owned] = [locks.lock(world.name()), locks.owner().lock(world.name())];
     const work = () => ok(false, "the work does not start");
     for (const { acquire, run } of [lock, owned].map((of) => ({ acquire: (o) => of.acquire(o), run: (o) => of.run(o, work) }))) {
-      for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal"]) {
+      for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal", "onWait"]) {
         for (const value of BAD[option]) {
           explains(await rejects(acquire({ [option]: value }), world.InvalidOptionError, { option }));
           await rejects(run({ [option]: value }), world.InvalidOptionError, { option });
@@ -110,7 +111,7 @@ export const options = {
     const lock = locks.lock(world.name());
     const mine = new Error("mine");
     const throwing = (option) => Object.defineProperty({}, option, { get: () => { throw mine; } });
-    for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal"]) {
+    for (const option of ["leaseMs", "waitMs", "maxRequests", "replicas", "signal", "onWait"]) {
       ok((await rejection(lock.acquire(throwing(option)))) === mine, option);
     }
     ok((await rejection((async () => world.edgelatch.connect(throwing("url")))())) === mine, "url");
@@ -128,14 +129,15 @@ export const options = {
     await wrong(() => lock.acquire({ timeout: 5_000 }), "timeout", "waitMs");
     await wrong(() => lock.acquire({ retries: 3 }), "retries", "maxRequests");
     await wrong(() => lock.tryAcquire({ waitMs: 1_000 }), "waitMs", "acquire");
+    await wrong(() => lock.tryAcquire({ onWait: () => {} }), "onWait", "acquire");
     await wrong(() => lock.acquire({ waitMs: 0 }), "waitMs", "tryAcquire");
     await wrong(() => lock.run(() => 1, { waitMs: 1_000 }), "options", "run(options, work)");
     await wrong(() => locks.lock("a", { leaseMs: 5_000 }), "leaseMs", "no options");
     await wrong(() => locks.fairLock("a", { lifetimeMs: 5_000 }), "lifetimeMs", "lifeMs");
     await wrong(() => guard.set({}, "value"), "lease", "a lease");
     const [latch, permits, ids] = [locks.countDownLatch("a"), locks.semaphore("a"), locks.permitExpirableSemaphore("a")];
-    await wrong(() => latch.wait({ leaseMs: 5_000 }), "leaseMs", "waitMs, maxRequests, signal");
-    await wrong(() => latch.wait({ replicas: 1 }), "replicas", "waitMs, maxRequests, signal");
+    await wrong(() => latch.wait({ leaseMs: 5_000 }), "leaseMs", "waitMs, maxRequests, onWait, signal");
+    await wrong(() => latch.wait({ replicas: 1 }), "replicas", "waitMs, maxRequests, onWait, signal");
     await wrong(() => latch.wait({ timeout: 5_000 }), "timeout", "waitMs");
     await wrong(() => ids.trySetPermits(1, { lifeMs: 5_000 }), "lifeMs", "no options");
     await wrong(() => permits.trySetPermits(1, { leaseMs: 5_000 }), "leaseMs", "lifeMs");

@@ -77,6 +77,22 @@ export const waking = {
     await until(async () => (await subscriptions(world, name)) === 0, "the streams are closed");
   },
 
+  async "onWait is called once, when the wait begins"(world) {
+    const [holder, waiter] = [countingClient(world), countingClient(world)];
+    const name = world.name();
+    const begun = [];
+    const wait = () => waiter.locks.lock(name).acquire({ ...LONG, onWait: () => begun.push(waiter.responses) });
+    await (await wait()).release();
+    same(begun, [], "calls for a free lock");
+    const lease = await holder.locks.lock(name).acquire(LONG);
+    const waits = wait();
+    await until(() => begun.length > 0, "the wait begins");
+    await until(async () => (await subscriptions(world, name)) === 1 && waiter.isIdle(), "the waiter has subscribed and tried again");
+    await lease.release();
+    await (await waits).release();
+    same(begun.length, 1, "calls");
+  },
+
   // S60.
   async "subscription streams leave connections for requests"(world) {
     const isPage = "location" in globalThis && !world.isWorker && !("Deno" in globalThis);

@@ -35,6 +35,7 @@ const ROWS = {
   "entry opentelemetry.js": "`opentelemetry.js`, beside one of these and `@opentelemetry/api`",
   "entry redlock.js": "`redlock.js`, beside one of these",
   "entry upstash-lock.js": "`upstash-lock.js`, beside one of these",
+  "entry web-locks.js": "`web-locks.js`, beside one of these",
   "wasm/edgelatch_bg.wasm": "of these: the module, as a file",
   "wasm/inline.js": "of these: the module, as text",
   "module as base64": "for comparison: the module as base64",

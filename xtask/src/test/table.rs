@@ -186,6 +186,12 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/observability/run.mjs", &[Package, Gateway]),
     ),
     Suite::new(
+        "web-locks",
+        "edgelatch/web-locks: the tests of the web platform, and several clients; in a full run in Deno, Bun, Chromium and workerd too",
+        Node("tests/runtimes/web_locks/run.mjs", &[Package, Gateway]),
+    )
+    .with_tools(&[Chromium]),
+    Suite::new(
         "proxies",
         "the gateway behind nginx and Caddy, and called by pages on other origins",
         Node("tests/proxies/run.mjs", &[GatewayProgram]),

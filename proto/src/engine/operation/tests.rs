@@ -309,6 +309,25 @@ fn a_notified_waiter_that_is_detached_passes_the_message_on() {
 }
 
 #[test]
+fn an_acquisition_reports_once_that_it_waits() {
+    let mut client = Client::with_streams(0);
+    let op = client.acquire("job");
+    let first = client.sent();
+    let waits = |client: &mut Client| {
+        let events = core::iter::from_fn(|| client.engine.poll_event());
+        events.filter(|event| *event == Event::Waiting(op)).count()
+    };
+    assert_eq!(waits(&mut client), 0, "Redis has not replied");
+    client.respond(&first, &first.command().busy());
+    assert_eq!(waits(&mut client), 1);
+    client.now = client.now + Duration::from_secs(11);
+    client.with(|engine, cx| engine.handle_timeout(SCOPE, cx));
+    let second = client.sent();
+    client.respond(&second, &second.command().busy());
+    assert_eq!(waits(&mut client), 0, "it still waits");
+}
+
+#[test]
 fn when_a_subscription_ends_the_operation_that_has_polled_for_longest_subscribes() {
     let mut client = Client::new();
     let first = client.wait_for("first");
