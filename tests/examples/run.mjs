@@ -3,7 +3,7 @@
  * of its manifest, starts it by the command of its README, and checks what its user sees.
  *
  * Environment: as `tests/runtimes/run.mjs`, and EDGELATCH_EXAMPLES (a `node_modules` with the
- * packages of package.json).
+ * packages of package.json) and, in a full run, EDGELATCH_MOTO (a Python with moto).
  */
 
 import assert from "node:assert/strict";
@@ -15,9 +15,10 @@ import { Workshop } from "../bundlers/workshop.mjs";
 import { removeProjects, required } from "../runtimes/project.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
 import { examples as servers } from "./servers.mjs";
+import { examples as stores } from "./stores.mjs";
 import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers, workers };
+const GROUPS = { servers, workers, stores };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod debian;
+pub(crate) mod moto;
 pub(crate) mod npm;
 pub(crate) mod servers;
 pub(crate) mod wasm;
@@ -17,12 +18,14 @@ use crate::progress;
 use crate::workspace::{Workspace, chromium, firefox, which};
 use Tool::{
     Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Firefox, Go,
-    Java, Nextest, NpmTools, Proxies, Redis, Servers, Site, StdSource, WasmBindgen, WasmTarget,
-    Webdis, Wrk,
+    Java, Moto, Nextest, NpmTools, Postgres, Proxies, Redis, Servers, Site, StdSource, WasmBindgen,
+    WasmTarget, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
 const NGINX: &str = "/usr/sbin/nginx";
+/// The folder in which Debian has a folder for each version of PostgreSQL.
+const POSTGRES: &str = "/usr/lib/postgresql";
 
 /// The tools of a build of the npm package.
 pub(crate) const BUILD: &[Tool] = &[WasmTarget, StdSource, WasmBindgen, NpmTools];
@@ -37,6 +40,8 @@ pub(crate) const BENCH: &[Tool] =
 pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, StdSource, WasmBindgen, NpmTools];
 pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
 pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
+/// The tools of the examples that only a full run starts.
+pub(crate) const EXAMPLES: &[Tool] = &[Moto, Postgres];
 const ALL: &[Tool] = &[
     Redis,
     Servers,
@@ -57,6 +62,8 @@ const ALL: &[Tool] = &[
     NpmTools,
     Bundlers,
     Examples,
+    Moto,
+    Postgres,
     Site,
 ];
 
@@ -105,6 +112,10 @@ pub(crate) enum Tool {
     Bundlers,
     /// The packages of `tests/examples/package.json`.
     Examples,
+    /// A local S3, for an example.
+    Moto,
+    /// PostgreSQL, for an example.
+    Postgres,
     /// The generators of the documentation site, of `site/package.json`.
     Site,
 }
@@ -185,6 +196,8 @@ impl Tool {
             NpmTools => Source::Npm(&npm::TOOLS),
             Bundlers => Source::Npm(&npm::BUNDLERS),
             Examples => Source::Npm(&npm::EXAMPLES),
+            Moto => Source::Unpacked(moto::install),
+            Postgres => Source::Debian(&["postgresql"]),
             Site => Source::Npm(&npm::SITE),
         }
     }
@@ -199,6 +212,9 @@ impl Tool {
         match (self, self.source()) {
             (Proxies, _) => (has("nginx") || Path::new(NGINX).exists()) && has("caddy"),
             (Cxx, _) => has("c++"),
+            (Moto, _) => moto::is_installed(workspace),
+            // Debian's programs are not in the search path.
+            (Postgres, _) => Path::new(POSTGRES).exists(),
             (Chromium, _) => chromium().is_some() && has("chromedriver"),
             (Firefox, _) => firefox().is_some(),
             (Java, _) => has("mvn") && debian::has_java(),

@@ -28,7 +28,7 @@ pub(crate) const BUNDLERS: List = List {
 /// The packages that the programs of `examples/` use.
 pub(crate) const EXAMPLES: List = List {
     folder: "tests/examples",
-    about: "npm: the packages that the examples use, a few MB, once",
+    about: "npm: the packages that the examples use, about 30 MB, once",
 };
 
 /// The generators of the documentation site, and the client of both browsers that its tests use.

@@ -15,7 +15,7 @@ use crate::docs;
 use crate::interop;
 use crate::progress::Stopwatch;
 use crate::services::Gateway;
-use crate::setup::{self, Tool, npm};
+use crate::setup::{self, Tool, moto, npm};
 use crate::workspace::firefox;
 
 /// The number of connections from one address that the gateway accepts: all tests connect from
@@ -85,7 +85,12 @@ impl Fixture {
                 command.env("EDGELATCH_BUNDLERS", npm::BUNDLERS.node_modules(workspace)?)
             }
             Self::Examples => {
-                command.env("EDGELATCH_EXAMPLES", npm::EXAMPLES.node_modules(workspace)?)
+                if session.extent == Extent::Full {
+                    setup::ensure(workspace, setup::EXAMPLES)?;
+                }
+                command
+                    .env("EDGELATCH_EXAMPLES", npm::EXAMPLES.node_modules(workspace)?)
+                    .env("EDGELATCH_MOTO", moto::python(workspace)?)
             }
             Self::Site => {
                 if session.extent == Extent::Full {
