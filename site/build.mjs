@@ -21,10 +21,13 @@ const stage = dirname(fileURLToPath(import.meta.url));
 const [root, repository] = process.argv.slice(2);
 
 const groups = [...GROUPS, { text: MORE, pages: await unlisted() }].filter(({ pages }) => pages.length > 0);
-const addresses = new Map([["site/pages/index.md", ""], ...groups.flatMap(({ pages }) => pages.map(([file, address]) => [file, address]))]);
+const texts = [["site/pages/index.md", ""], ...groups.flatMap(({ pages }) => pages.map(([file, address]) => [file, address]))];
+/** The other files that pages show, and their addresses. */
+const images = [["www/icon.svg", "icon.svg"], ["docs/timeline.svg", "timeline.svg"]];
+const addresses = new Map([...texts, ...images]);
 
 await rm(join(stage, "src"), { recursive: true, force: true });
-for (const [file, address] of addresses) {
+for (const [file, address] of texts) {
   const text = await readFile(join(root, file), "utf8");
   const to = join(stage, "src", `${address || "index"}.md`);
   await mkdir(dirname(to), { recursive: true });
@@ -32,7 +35,7 @@ for (const [file, address] of addresses) {
   await writeFile(to, await withInsertions(withSiteLinks(text, { ...options, file }), root, options));
 }
 await mkdir(join(stage, "src/public"), { recursive: true });
-await copyFile(join(root, "www/icon.svg"), join(stage, "src/public/icon.svg"));
+for (const [file, address] of images) await copyFile(join(root, file), join(stage, "src/public", address));
 await writeApi(root, join(stage, "src/api"), stage);
 await writeFile(join(stage, "contents.json"), JSON.stringify(await contents(), null, 2));
 await build(stage);

@@ -1,5 +1,6 @@
 /** The page: starts a run, draws it while it lasts, and writes its log. */
 
+import { BreakRun } from "./break-run.js";
 import { COUNTS, PERMITS } from "./kinds.js";
 import { LockRun } from "./lock-run.js";
 import { Run } from "./run.js";
@@ -7,6 +8,7 @@ import { setText, Timeline } from "./timeline.js";
 import { secondsText, tokenText } from "./labels.js";
 
 const get = (id) => document.getElementById(id);
+const faults = [...document.querySelectorAll("[data-fault]")];
 const choices = [...document.querySelectorAll("input[type=radio]")];
 const chosen = (name) => choices.find((input) => input.name === name && input.checked).value;
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
@@ -19,7 +21,8 @@ let timeline;
 
 function prepare() {
   const kind = chosen("kind");
-  run = kind === "lock" ? new LockRun(Number(chosen("contenders"))) : new Run(kind);
+  run?.dispose();
+  run = newRun(kind);
   // Parts of the page that belong to some kinds only.
   for (const part of document.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(kind);
   timeline = new Timeline(run);
@@ -27,6 +30,12 @@ function prepare() {
   run.addEventListener("change", draw);
   setControls();
   draw();
+}
+
+function newRun(kind) {
+  const lease = new URLSearchParams(location.search).get("lease");
+  if (kind === "break") return new BreakRun(lease === null ? undefined : Number(lease) * 1000);
+  return kind === "lock" ? new LockRun(Number(chosen("contenders"))) : new Run(kind);
 }
 
 async function start() {
@@ -53,6 +62,7 @@ function setControls() {
   button.ariaDisabled = String(isRunning());
   button.textContent = isRunning() ? "Running…" : run.started ? "Start again" : "Start";
   for (const input of choices) input.disabled = isRunning();
+  drawFaults();
 }
 
 function animate() {
@@ -65,6 +75,7 @@ function animate() {
 function draw() {
   timeline.draw();
   drawFacts();
+  drawFaults();
   drawSummary();
   drawVerdict();
 }
@@ -81,6 +92,14 @@ function drawFacts() {
   get("fact-gate").dataset.tone = openedAt === null ? "bad" : "good";
 }
 
+/** A fault is possible while a client holds the lock, and one outage at a time. */
+function drawFaults() {
+  for (const button of faults) {
+    const isPossible = run instanceof BreakRun && isRunning() && run.canBreak && !run.isRedisDown;
+    button.ariaDisabled = String(!isPossible);
+  }
+}
+
 function drawLockFacts() {
   const { holder, newestToken } = run;
   const isDead = holder?.state === "killed";
@@ -88,6 +107,8 @@ function drawLockFacts() {
   get("fact-holder").dataset.tone = isDead ? "bad" : holder ? "good" : "plain";
   setText(get("fact-lease"), holder ? secondsText(Math.max(0, holder.leaseEnd - run.now())) : "none");
   setText(get("fact-token"), newestToken > 0 ? tokenText(newestToken) : "none yet");
+  setText(get("fact-redis"), run.isRedisDown ? "down" : "up");
+  get("fact-redis").dataset.tone = run.isRedisDown ? "bad" : "good";
 }
 
 /** Draws what Redis recorded of the whole run. */
@@ -134,6 +155,11 @@ function log({ at, text, tone }) {
 }
 
 get("start").addEventListener("click", start);
+for (const button of faults) {
+  button.addEventListener("click", () => {
+    if (button.ariaDisabled !== "true") run[button.dataset.fault]();
+  });
+}
 for (const input of choices) {
   input.addEventListener("change", () => {
     clearLog(true);

@@ -85,6 +85,9 @@ export class Run extends EventTarget {
     if (text) this.note(text, event === "held" ? "good" : "plain");
   }
 
+  /** Ends what the run has started, when another run replaces it. */
+  dispose() {}
+
   /** Writes the conclusion of the run to the log. */
   conclude() {}
 

@@ -114,9 +114,18 @@ export class Timeline {
     if (queued) this.#mark(lane, "queued", "queued", queued.at);
     if (counted) setText(this.#mark(lane, "counted", "counted", counted.at), String(counted.left));
     if (lane.contender.state === "left") this.#mark(lane, "left", "left", lane.contender.endedAt);
+    this.#drawFaults(lane, now);
     if (lateWrite === null) return;
     const mark = this.#mark(lane, "late", "late", Math.min(lateWrite.at, now));
     setText(mark, lateWrite.accepted ? "accepted" : "refused");
+  }
+
+  /** Draws what the user has broken, in a run of that kind. */
+  #drawFaults(lane, now) {
+    const { unanswered = [], frozen = null } = lane.contender;
+    for (const [index, moment] of unanswered.entries()) this.#mark(lane, `unanswered-${index}`, "unanswered", moment);
+    if (frozen !== null) this.#bar(lane, "frozen", frozen.from, frozen.to ?? now);
+    for (const [index, { from, to }] of (this.#run.outages ?? []).entries()) this.#bar(lane, "outage", from, to ?? now, `outage-${index}`);
   }
 
   /**

@@ -10,6 +10,7 @@ import { contend } from "./api/contend.js";
 import { describe } from "./api/failure.js";
 import { Query } from "./api/input.js";
 import { once, reset } from "./api/once.js";
+import { outage } from "./api/outage.js";
 import { write } from "./api/store.js";
 import { token } from "./api/token.js";
 import { listContenders, verdict } from "./api/verdict.js";
@@ -21,6 +22,7 @@ const routes = {
   "/api/write": { method: "POST", handle: write },
   "/api/cast": { method: "GET", handle: listContenders },
   "/api/verdict": { method: "GET", handle: verdict },
+  "/api/outage": { method: "POST", handle: outage },
   "/api/token": { method: "POST", handle: token },
 };
 

@@ -4,6 +4,7 @@ import { defineConfig } from "vitepress";
 
 import { anchorOf } from "../links.mjs";
 import { layOut } from "../markdown.mjs";
+import { withPolicy } from "../policy.mjs";
 
 const { version, repository, sidebar, api } = JSON.parse(readFileSync(new URL("../contents.json", import.meta.url), "utf8"));
 
@@ -25,11 +26,13 @@ export default defineConfig({
     anchor: { slugify: anchorOf },
     theme: { light: "github-light-high-contrast", dark: "github-dark" },
   },
+  transformHtml: withPolicy,
   themeConfig: {
     logo: "/icon.svg",
     nav: [
       { text: "Guide", link: "/overview" },
       { text: "API", items: [{ text: "npm package", link: "/api/" }, { text: "Rust crate (docs.rs)", link: "https://docs.rs/edgelatch" }] },
+      { text: "Demo", link: "/../", target: "_self" },
       { text: version, items: [{ text: "Changelog", link: "/changelog" }, { text: "Source", link: repository }] },
     ],
     sidebar: { "/": sidebar, "/api/": api },

@@ -12,6 +12,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { drawnHolds, isOver, noSidewaysScroll, open, picture, url, VISITORS } from "./visit.mjs";
+import "./break.mjs";
+import "./docs.mjs";
 import "./kinds.mjs";
 import "./token.mjs";
 import "./checker.mjs";

@@ -41,10 +41,10 @@ before(async () => {
 after(() => browser?.close());
 
 /**
- * Opens the page; `end` closes it and checks that it reported no error and sent no request to
- * another origin.
+ * Opens the page, or another one of the demo's; `end` closes it and checks that it reported no
+ * error but those that `isExpected` accepts, and sent no request to another origin.
  */
-export async function open({ name, ...options }) {
+export async function open({ name, ...options }, isExpected = () => false, path = "/") {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
@@ -53,14 +53,15 @@ export async function open({ name, ...options }) {
     // The response about a script that a new Redis does not know yet; the package then sends the
     // script's text.
     const isNews = message.location().url.startsWith(gateway) && /status of 400/.test(message.text());
-    if (["error", "warning"].includes(message.type()) && !isNews) complaints.push(message.text());
+    const isComplaint = ["error", "warning"].includes(message.type()) && !isNews && !isExpected(message.text());
+    if (isComplaint) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("request", (request) => {
     const { origin } = new URL(request.url());
     if (origin !== new URL(url).origin && origin !== gateway) complaints.push(`asked ${request.url()}`);
   });
-  await page.goto(url);
+  await page.goto(new URL(path, url).href);
   const end = async () => {
     await context.close();
     assert.deepEqual(complaints, []);

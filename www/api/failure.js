@@ -5,6 +5,7 @@ import { EdgelatchError } from "edgelatch";
 import { BadInputError } from "./input.js";
 import { RedisError } from "./redis.js";
 import { NoKeyError } from "./token.js";
+import { NoOutageError } from "./outage.js";
 import { MissingContenderError } from "./checker.js";
 
 /** Returns the HTTP status, a stable code and a readable message. */
@@ -12,6 +13,7 @@ export function describe(error) {
   if (error instanceof BadInputError) return { status: 400, code: "bad-input", message: error.message };
   if (error instanceof RedisError) return { status: 502, code: "redis", message: error.message };
   if (error instanceof NoKeyError) return { status: 501, code: "no-key", message: error.message };
+  if (error instanceof NoOutageError) return { status: 501, code: "no-outage", message: error.message };
   if (error instanceof MissingContenderError) return { status: 409, code: "missing-contender", message: error.message };
   if (error instanceof EdgelatchError) {
     const status = { "wait-timeout": 409, "invalid-option": 500 }[error.code] ?? 502;

@@ -3,3 +3,4 @@
 import "./bench/report.test.mjs";
 import "./glue.test.mjs";
 import "./smoke.test.mjs";
+import "./timeline/draw.test.mjs";

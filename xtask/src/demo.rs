@@ -6,9 +6,10 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result};
 
 use crate::build;
+use crate::docs;
 use crate::process::{Interrupted, check_stop, forward, tick};
 use crate::progress::step;
-use crate::services::{Gateway, Worker};
+use crate::services::{Gateway, MortalRedis, Worker};
 use crate::setup;
 use crate::workspace::Workspace;
 
@@ -20,6 +21,7 @@ pub(crate) struct DemoServices {
     // Dropped in this order: clients before servers.
     worker: Worker,
     gateway: Gateway,
+    redis: MortalRedis,
 }
 
 impl DemoServices {
@@ -28,19 +30,21 @@ impl DemoServices {
         setup::ensure(workspace, setup::DEMO)?;
         let program = build::gateway(workspace)?;
         let project = build::consumer(workspace, "demo")?;
+        let site = docs::build(workspace)?;
         let port = if port == 0 { free_port()? } else { port };
-        let gateway = step("starting a private redis-server and the gateway", || {
+        let redis = step("starting a private redis-server", || MortalRedis::start(workspace))?;
+        let gateway = step("starting the gateway", || {
             // The page also sends requests to the gateway, with the origin of the Worker's port and
             // any name of this machine.
             let origin = format!("http://127.0.0.1:{port}");
             let also = format!("http://localhost:{port}");
             let pages = ["--allow-origin", &origin, "--allow-origin", &also];
-            Gateway::start(workspace, &program, &pages)
+            Gateway::start_on(workspace, &program, &["--redis", &redis.url], &pages)
         })?;
         let worker = step("starting the Worker in workerd", || {
-            Worker::start(workspace, &project, &gateway, port)
+            Worker::start(workspace, &project, &site, &redis, &gateway, port)
         })?;
-        Ok(Self { worker, gateway })
+        Ok(Self { worker, gateway, redis })
     }
 
     /// Sets the addresses and the credentials in the environment of a program.
@@ -52,7 +56,8 @@ impl DemoServices {
     /// Fails if a service has ended.
     fn check(&mut self) -> Result<()> {
         self.worker.check()?;
-        self.gateway.check()
+        self.gateway.check()?;
+        self.redis.check()
     }
 }
 
@@ -64,10 +69,20 @@ fn free_port() -> Result<u16> {
 
 /// Uses the demo once by `xtask/scripts/smoke.mjs`, which checks the results.
 pub(crate) fn smoke(workspace: &Workspace) -> Result<ExitCode> {
+    use_once(workspace, "the smoke test", "xtask/scripts/smoke.mjs")
+}
+
+/// Plays a round of the lock, and writes it and its picture to `docs/`.
+pub(crate) fn picture(workspace: &Workspace) -> Result<ExitCode> {
+    use_once(workspace, "the round", "xtask/scripts/timeline/record.mjs")
+}
+
+/// Runs a script with the demo, and ends the demo.
+fn use_once(workspace: &Workspace, name: &str, script: &str) -> Result<ExitCode> {
     let services = DemoServices::start(workspace, 0)?;
     let mut node = workspace.node();
-    services.describe(node.arg("xtask/scripts/smoke.mjs"));
-    let code = forward("the smoke test", &mut node)?;
+    services.describe(node.arg(script));
+    let code = forward(name, &mut node)?;
     drop(services);
     println!("Nothing is left running.");
     Ok(code)

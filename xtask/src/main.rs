@@ -51,6 +51,9 @@ enum Task {
         /// Use the lock once and run a round of each kind, check the results and end
         #[arg(long)]
         once: bool,
+        /// Play a round of the lock, and write it and its picture, which the README shows, to docs/
+        #[arg(long, conflicts_with = "once")]
+        picture: bool,
         /// The page's port; any free one if it is taken
         #[arg(long, default_value_t = 8787)]
         port: u16,
@@ -113,7 +116,8 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             println!("{}", build::tarball(&workspace)?.display());
         }
         Task::Demo { once: true, .. } => return demo::smoke(&workspace),
-        Task::Demo { once: false, port } => demo::run(&workspace, port)?,
+        Task::Demo { picture: true, .. } => return demo::picture(&workspace),
+        Task::Demo { port, .. } => demo::run(&workspace, port)?,
         Task::Docs(options) => return docs::run(&workspace, &options),
         Task::Test(selection) => return test::run(&workspace, &selection),
         Task::Sim(schedules) => return sim::run(&workspace, &schedules),

@@ -28,9 +28,19 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts the program with its own Redis on a free port of loopback, and waits until it serves.
     pub(crate) fn start(workspace: &Workspace, program: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::start_on(workspace, program, &["--dev"], arguments)
+    }
+
+    /// Starts the program on the Redis that `redis` names, and waits until it serves.
+    pub(crate) fn start_on(
+        workspace: &Workspace,
+        program: &Path,
+        redis: &[&str],
+        arguments: &[&str],
+    ) -> Result<Self> {
         let (token, scope_key) = (random_token()?, random_token()?);
         let mut command = workspace.command(&program.to_string_lossy());
-        command.args(["--dev", "--listen", "127.0.0.1:0"]).args(arguments);
+        command.args(redis).args(["--listen", "127.0.0.1:0"]).args(arguments);
         // Not as an argument: every user of the machine can read arguments.
         command.env("EDGELATCH_TOKENS", &token).env("EDGELATCH_SCOPE_KEYS", &scope_key);
         let mut server = Server::start(workspace, "gateway", &mut command)?;
@@ -52,6 +62,34 @@ impl Gateway {
     }
 }
 
+/// A redis-server that the demo's page can kill. Dropping it ends the server.
+pub(crate) struct MortalRedis {
+    server: Server,
+    /// The name of the server for the gateway.
+    pub(crate) url: String,
+    /// The address at which a request kills it, and the key of such a request.
+    control: String,
+    key: String,
+}
+
+impl MortalRedis {
+    /// Starts the server, and waits until it serves.
+    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
+        let key = random_token()?;
+        let mut command = workspace.node();
+        command.arg("xtask/scripts/demo-redis.mjs").env("EDGELATCH_CONTROL_KEY", &key);
+        let mut server = Server::start(workspace, "redis", &mut command)?;
+        let control = server.wait_for("control ")?;
+        let url = server.wait_for("redis ")?;
+        Ok(Self { server, url, control, key })
+    }
+
+    /// Fails if the server's program has ended.
+    pub(crate) fn check(&mut self) -> Result<()> {
+        self.server.check()
+    }
+}
+
 /// The demo's Worker in workerd. Dropping it ends the Worker.
 pub(crate) struct Worker {
     server: Server,
@@ -59,15 +97,17 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Puts the Worker into a folder with the packed npm package installed, and serves it with
-    /// wrangler.
+    /// Puts the Worker and the documentation site into a folder with the packed npm package
+    /// installed, and serves them with wrangler.
     pub(crate) fn start(
         workspace: &Workspace,
         folder: &Path,
+        site: &Path,
+        redis: &MortalRedis,
         gateway: &Gateway,
         port: u16,
     ) -> Result<Self> {
-        stage(workspace, folder, gateway)?;
+        stage(workspace, folder, redis, gateway)?;
         let wrangler = workspace.node_modules().join("wrangler/wrangler-dist/cli.js");
         let mut command = workspace.node();
         command
@@ -75,6 +115,8 @@ impl Worker {
             .arg(workspace.root.join("xtask/scripts/serve.mjs"))
             .arg(wrangler)
             .arg(port.to_string())
+            // The build command of wrangler.toml copies the site.
+            .env("EDGELATCH_SITE", site)
             // Wrangler writes only below target, and sends no telemetry.
             .env("XDG_CONFIG_HOME", folder.join(".config"))
             .env("XDG_CACHE_HOME", folder.join(".cache"))
@@ -150,13 +192,19 @@ impl Server {
 
 /// Makes the folder a user's project: the Worker, its configuration and its secrets, beside the
 /// package.
-fn stage(workspace: &Workspace, folder: &Path, gateway: &Gateway) -> Result<()> {
+fn stage(
+    workspace: &Workspace,
+    folder: &Path,
+    redis: &MortalRedis,
+    gateway: &Gateway,
+) -> Result<()> {
     copy_folder(&workspace.root.join("www"), &empty_folder(folder.join("www"))?)?;
     fs::copy(workspace.root.join("wrangler.toml"), folder.join("wrangler.toml"))
         .context("cannot copy wrangler.toml")?;
     let secrets = format!(
-        "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\nSCOPE_KEY=\"{}\"\n",
-        gateway.url, gateway.token, gateway.scope_key
+        "UPSTASH_REDIS_REST_URL=\"{}\"\nUPSTASH_REDIS_REST_TOKEN=\"{}\"\nSCOPE_KEY=\"{}\"\n\
+         REDIS_CONTROL_URL=\"{}\"\nREDIS_CONTROL_KEY=\"{}\"\n",
+        gateway.url, gateway.token, gateway.scope_key, redis.control, redis.key
     );
     fs::write(folder.join(".dev.vars"), secrets).context("cannot write the Worker's secrets")
 }
