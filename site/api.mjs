@@ -1,24 +1,24 @@
 /** The pages of the npm package's interface, which TypeDoc writes from `pkg/*.d.ts`. */
 
-import { readdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { Application } from "typedoc";
 
-/** The entry points: the folder of the pages, the file of the types, and the name to import. */
-const ENTRIES = [
-  { folder: "edgelatch", file: "index", text: "edgelatch" },
-  { folder: "slim", file: "slim", text: "edgelatch/slim" },
-  { folder: "log", file: "log", text: "edgelatch/log" },
-  { folder: "redlock", file: "redlock", text: "edgelatch/redlock" },
-  { folder: "upstash-lock", file: "upstash-lock", text: "edgelatch/upstash-lock" },
-];
-
-const COMPILER_OPTIONS = { lib: ["es2022", "dom", "esnext.disposable"], module: "nodenext", strict: true, types: [] };
+const COMPILER_OPTIONS = {
+  lib: ["es2022", "dom", "esnext.disposable"],
+  module: "esnext",
+  moduleResolution: "bundler",
+  // Packages whose types ours import are among the site's.
+  paths: { "*": ["./node_modules/*"] },
+  strict: true,
+  types: [],
+};
 
 /** Writes the pages into `folder`; fails on a broken link in a comment. */
 export async function writeApi(root, folder, stage) {
-  const entryPoints = ENTRIES.map(({ file }) => join(root, `pkg/${file}.d.ts`));
+  const entries = await entriesOf(root);
+  const entryPoints = entries.map(({ file }) => join(root, `pkg/${file}.d.ts`));
   const tsconfig = join(stage, "tsconfig.json");
   await writeFile(tsconfig, JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: entryPoints }));
   const app = await Application.bootstrapWithPlugins({
@@ -46,20 +46,30 @@ export async function writeApi(root, folder, stage) {
   if (project === undefined) throw new Error("TypeDoc could not read the types");
   app.validate(project);
   // A module is named after its file, and "index" is no name of a folder of pages.
-  for (const { file, folder: name } of ENTRIES) project.getChildByName([file]).name = name;
+  for (const { file, folder: name } of entries) project.getChildByName([file]).name = name;
   await app.generateOutputs(project);
   if (app.logger.hasErrors() || app.logger.hasWarnings()) throw new Error("TypeDoc found faults in the types");
 }
 
 /** Returns the sidebar of the pages in `folder`: a group for each entry point. */
-export async function apiSidebar(folder) {
-  const groups = ENTRIES.map(async ({ folder: module, text }) => {
+export async function apiSidebar(root, folder) {
+  const groups = (await entriesOf(root)).map(async ({ folder: module, text }) => {
     const files = await readdir(join(folder, module), { recursive: true });
     const pages = files.filter((file) => file.endsWith(".md") && !file.endsWith("index.md")).map((file) => file.slice(0, -3));
     const items = pages.sort((a, b) => nameOf(a).localeCompare(nameOf(b))).map((page) => ({ text: nameOf(page), link: `/api/${module}/${page}` }));
     return { text, link: `/api/${module}/`, collapsed: module !== "edgelatch", items };
   });
   return Promise.all(groups);
+}
+
+/**
+ * Returns the entry points that the package's manifest exports: the folder of the pages, the file
+ * of the types, and the name to import.
+ */
+async function entriesOf(root) {
+  const { name, exports } = JSON.parse(await readFile(join(root, "pkg/package.json"), "utf8"));
+  const files = Object.entries(exports).map(([path, conditions]) => [path, /^\.\/([\w-]+)\.d\.ts$/.exec(conditions.default?.types)?.[1]]);
+  return files.filter(([, file]) => file).map(([path, file]) => ({ folder: file === "index" ? name : file, file, text: `${name}${path.slice(1)}` }));
 }
 
 function nameOf(page) {

@@ -44,7 +44,7 @@ await build(stage);
 async function contents() {
   const { version } = JSON.parse(await readFile(join(root, "pkg/package.json"), "utf8"));
   const sidebar = groups.map(({ text, pages }) => ({ text, items: pages.map(([, address, title]) => ({ text: title, link: `/${address}` })) }));
-  return { version, repository, sidebar, api: await apiSidebar(join(stage, "src/api")) };
+  return { version, repository, sidebar, api: await apiSidebar(root, join(stage, "src/api")) };
 }
 
 /** Returns the pages of `docs/` that no group names, so that none is missing. */

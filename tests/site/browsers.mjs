@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { brightness, findOverlaps } from "./picture.mjs";
+import { findOverlaps, measure } from "./picture.mjs";
 import { packageOf, pages, required, serveSite } from "./site.mjs";
 
 /** The longest time for one event on a slow machine. */
@@ -52,12 +52,12 @@ for (const [name, options] of Object.entries(BROWSERS)) {
 
     test("the switch makes pages dark, and they stay dark", async () => {
       const visit = await open(browser, "errors", DESKTOP, "light");
-      assert.ok((await brightness(visit.page)) > 0.8, "light");
+      assert.ok((await measure(visit.page)).light > 0.8, "light");
       await visit.page.locator(".VPNavBarAppearance .VPSwitchAppearance").click();
       await visit.page.waitForFunction(() => document.documentElement.classList.contains("dark"));
       await visit.end();
       const again = await open(browser, "overview", DESKTOP, "dark");
-      assert.ok((await brightness(again.page)) < 0.3, "dark");
+      assert.ok((await measure(again.page)).light < 0.3, "dark");
       await again.end();
     });
 
@@ -98,7 +98,8 @@ async function takePictures(browser, name) {
     for (const [kind, viewport, theme] of [["desktop", DESKTOP, "light"], ["dark", DESKTOP, "dark"], ["phone", PHONE, "light"]]) {
       const visit = await open(browser, path, viewport, theme);
       const image = await visit.page.screenshot();
-      const light = await brightness(visit.page);
+      const { light, ink } = await measure(visit.page);
+      assert.ok(ink > 0.005, `${path} shows something in ${name}: ${ink}`);
       assert.ok(theme === "dark" ? light < 0.4 : light > 0.7, `${path} is ${theme} in ${name}: ${light}`);
       if (pictures) {
         mkdirSync(pictures, { recursive: true });

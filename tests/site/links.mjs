@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { PICTURES } from "../../site/pictures.mjs";
-import { BASE, dist, files, pages, repository, root, sidebar } from "./site.mjs";
+import { BASE, dist, api, files, pages, repository, root, sidebar } from "./site.mjs";
 
 /** The other hosts that pages may link to. */
 const HOSTS = new Set([
@@ -51,6 +51,14 @@ test("every object and error of the npm package has a page", () => {
   assert.ok(expected.length > 20, `${expected}`);
   const missing = expected.filter((name) => !pages.some(({ path }) => path.startsWith("api/") && path.endsWith(`/${name}`)));
   assert.deepEqual(missing, []);
+});
+
+test("every entry point of the npm package has pages", () => {
+  const { exports } = JSON.parse(readFileSync(join(root, "pkg/package.json"), "utf8"));
+  const names = Object.entries(exports).filter(([, { default: file }]) => file?.types).map(([path]) => `edgelatch${path.slice(1)}`);
+  assert.ok(names.length > 4, `${names}`);
+  assert.deepEqual(api.map(({ text }) => text), names);
+  for (const { text, items } of api) assert.ok(items.length > 0, text);
 });
 
 test("every scenario of a picture is one of docs/reliability.md", () => {

@@ -1,10 +1,10 @@
 /** Measures of a page's picture. */
 
 /**
- * Returns the mean brightness of what the page shows, from 0 (black) to 1 (white). The browser that
- * took the picture also decodes it.
+ * Returns the mean brightness of what the page shows, from 0 (black) to 1 (white), and the part of
+ * it that differs much from that. The browser that took the picture also decodes it.
  */
-export async function brightness(page) {
+export async function measure(page) {
   const image = await page.screenshot({ encoding: "base64" });
   return page.evaluate(async (data) => {
     const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
@@ -13,9 +13,10 @@ export async function brightness(page) {
     const context = canvas.getContext("2d");
     context.drawImage(bitmap, 0, 0);
     const { data: pixels } = context.getImageData(0, 0, bitmap.width, bitmap.height);
-    let sum = 0;
-    for (let at = 0; at < pixels.length; at += 4) sum += pixels[at] + pixels[at + 1] + pixels[at + 2];
-    return sum / (pixels.length / 4) / (3 * 255);
+    const lights = [];
+    for (let at = 0; at < pixels.length; at += 4) lights.push((pixels[at] + pixels[at + 1] + pixels[at + 2]) / (3 * 255));
+    const light = lights.reduce((sum, one) => sum + one, 0) / lights.length;
+    return { light, ink: lights.filter((one) => Math.abs(one - light) > 0.3).length / lights.length };
   }, image);
 }
 

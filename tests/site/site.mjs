@@ -13,8 +13,8 @@ export const dist = join(stage, "dist");
 /** The path below which the site is served. */
 export const BASE = "/docs/";
 
-/** The address of the source, and the groups of the sidebar. */
-export const { repository, sidebar } = JSON.parse(readFileSync(join(stage, "contents.json"), "utf8"));
+/** The address of the source, and the groups of the sidebars of the guide and of the types. */
+export const { api, repository, sidebar } = JSON.parse(readFileSync(join(stage, "contents.json"), "utf8"));
 
 /** Every file of the site, by its path. */
 export const files = readdirSync(dist, { recursive: true }).map((file) => file.replaceAll("\\", "/"));
