@@ -37,9 +37,18 @@ async fn tokens_rise_from_grant_to_grant_of_any_owner() {
 
 #[tokio::test]
 async fn kinds_that_redisson_keeps_in_the_same_hash_exclude_each_other() {
+    exclude_each_other(&["spinLock", "fairLock", "fencedLock"]).await;
+}
+
+#[tokio::test]
+async fn non_reentrant_kinds_exclude_a_plain_lock_since_redisson_4() {
+    exclude_each_other(&["nonReentrantLock", "nonReentrantFairLock"]).await;
+}
+
+/// Asserts that our plain lock and these kinds of one name exclude each other.
+async fn exclude_each_other(kinds: &[&str]) {
     let both = Both::start().await;
     let ours = both.ours::<Plain>();
-    let kinds = ["nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock"];
     for kind in kinds {
         let java = both.object("a", kind);
         let lease = ours.acquire().await.unwrap();

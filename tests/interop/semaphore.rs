@@ -41,8 +41,7 @@ async fn both_sides_count_the_same_permits() {
 
     assert_eq!(ours.add_permits(2).await, Ok(7));
     java.call("addPermits", json!([-1])).value::<()>().await;
-    assert!(ours.release_if_exists(1).await.unwrap());
-    assert!(java.call("releaseIfExists", json!([1])).value::<bool>().await);
+    assert!(ours.release_if_exists(2).await.unwrap());
     assert_eq!(ours.available_permits().await, Ok(8));
     assert_eq!(java.get::<i64>("drainPermits").await, 8);
     ours.release(2).await.unwrap();
@@ -50,6 +49,16 @@ async fn both_sides_count_the_same_permits() {
     assert_eq!(ours.drain_permits().await, Ok(2));
     assert_eq!(java.get::<i64>("drainPermits").await, 0);
     assert!(!java.call("trySetPermits", json!([1])).value::<bool>().await);
+}
+
+#[tokio::test]
+async fn java_releases_a_permit_if_the_semaphore_exists_since_redisson_4() {
+    let both = Both::start().await;
+    let (ours, java) = (pool(&both), java(&both, "a"));
+    assert!(!java.call("releaseIfExists", json!([1])).value::<bool>().await);
+    ours.try_set_permits(1, None).await.unwrap();
+    assert!(java.call("releaseIfExists", json!([1])).value::<bool>().await);
+    assert_eq!(ours.available_permits().await, Ok(2));
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
 /// Builds the other measured programs, and sets the environment of the measurements.
 fn prepare(workspace: &Workspace, node: &mut Command) -> Result<()> {
     let consumer = build::consumer(workspace, "consumer")?;
-    let peer = interop::build(workspace)?;
+    let peer = interop::build(workspace, interop::NEWEST)?;
     let mut cargo = workspace.command("cargo");
     cargo.args(["bench", "--quiet", "--package", "edgelatch-tests", "--benches", "--no-run"]);
     run_step(workspace, "crate: cargo bench --no-run", &mut cargo)?;

@@ -10,6 +10,23 @@ use crate::progress::{logged, run as run_step};
 use crate::services::Server;
 use crate::workspace::Workspace;
 
+/// A version of Redisson.
+#[derive(Clone, Copy)]
+pub(crate) struct Redisson {
+    /// The beginning of the name of its folder in the cache.
+    folder: &'static str,
+    /// The properties of the Java side's `pom.xml` that choose it.
+    properties: &'static [&'static str],
+}
+
+/// The version that `pom.xml` names.
+pub(crate) const NEWEST: Redisson = Redisson { folder: "redisson", properties: &[] };
+/// The last version 3, without the benchmark, which does not compile with its Netty.
+pub(crate) const LAST_3: Redisson = Redisson {
+    folder: "redisson-3.52.0",
+    properties: &["-Dredisson.version=3.52.0", "-Dpeer.excludes=**/Bench.java"],
+};
+
 /// The JVM lives for minutes, so a quick start is worth more than fast code.
 const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
@@ -22,9 +39,9 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Builds the Java side if necessary, starts it and waits until it serves.
-    pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
+    pub(crate) fn start(workspace: &Workspace, redisson: Redisson) -> Result<Self> {
         let mut command = workspace.command("java");
-        let folder = build(workspace)?.display().to_string();
+        let folder = build(workspace, redisson)?.display().to_string();
         command.args(JVM_FLAGS).args(["-cp", &format!("{folder}/classes:{folder}/lib/*")]);
         // The JVM ends with its input, which ends with this program in any case.
         command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
@@ -35,10 +52,10 @@ impl Peer {
 }
 
 /// Builds the Java side; returns the folder with its classes and libraries.
-pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn build(workspace: &Workspace, redisson: Redisson) -> Result<PathBuf> {
     let source = workspace.root.join("tests/interop/java");
     let fingerprint = Fingerprint::new().path(&source)?;
-    let folder = workspace.cache().join(format!("redisson-{}", fingerprint.text()));
+    let folder = workspace.cache().join(format!("{}-{}", redisson.folder, fingerprint.text()));
     workspace.cached(&folder, |partial| {
         let maven = || {
             let mut maven = workspace.command("mvn");
@@ -46,6 +63,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
                 .args(["--batch-mode", "--quiet", "--file"])
                 .arg(source.join("pom.xml"))
                 .args(["-Dstyle.color=never", "process-classes"])
+                .args(redisson.properties)
                 .arg(format!("-Dpeer.target={}", partial.display()));
             maven
         };

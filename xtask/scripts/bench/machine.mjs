@@ -16,7 +16,7 @@ const read = (file) => readFileSync(join(ROOT, file), "utf8");
 /** Returns pairs of names and values. */
 export async function describeMachine() {
   const installed = JSON.parse(read("xtask/tools/package-lock.json")).packages;
-  const [, redisson] = /<artifactId>redisson<\/artifactId>\s*<version>(.*?)</.exec(read("tests/interop/java/pom.xml")) ?? [];
+  const [, redisson] = /<redisson\.version>(.*?)</.exec(read("tests/interop/java/pom.xml")) ?? [];
   return [
     ["CPU", cpus()[0]?.model ?? UNKNOWN],
     ["cores", String(availableParallelism())],

@@ -6,6 +6,7 @@ mod go;
 mod nextest;
 mod node;
 mod porcupine;
+mod redisson;
 mod report;
 mod servers;
 mod session;

@@ -12,7 +12,7 @@ use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
 use crate::build::{TESTS, WORKSPACE};
-use crate::interop::Peer;
+use crate::interop::{NEWEST, Peer};
 use crate::process::Interrupted;
 use crate::setup::Tool;
 
@@ -85,7 +85,7 @@ fn run_all(
     command.args(["--filterset", &only(session, &filters.join(" | "))]);
     // One JVM for all tests, since each test is a separate process.
     let wants_peer = selected.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
-    let peer = wants_peer.then(|| Peer::start(session.workspace)).transpose()?;
+    let peer = wants_peer.then(|| Peer::start(session.workspace, NEWEST)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
     let name = match profile {
         Profile::Dev => "cargo nextest run",

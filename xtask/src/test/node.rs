@@ -76,7 +76,7 @@ impl Fixture {
                 command.env("EDGELATCH_TARBALL", build::plain_tarball(workspace)?)
             }
             Self::GatewayProgram => command.env("EDGELATCH_GATEWAY", build::gateway(workspace)?),
-            Self::Peer => command.env("EDGELATCH_PEER", interop::build(workspace)?),
+            Self::Peer => command.env("EDGELATCH_PEER", interop::build(workspace, interop::NEWEST)?),
             Self::Bundlers => {
                 // A quick run uses esbuild only; the other bundlers take a gigabyte.
                 if session.extent == Extent::Full {

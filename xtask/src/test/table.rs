@@ -6,7 +6,7 @@ use super::node::Fixture::{
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
-use super::{checks, porcupine, servers};
+use super::{checks, porcupine, redisson, servers};
 use crate::setup::Tool;
 use crate::setup::Tool::{
     CargoDeny, CargoVet, Chromium, Go, Java, Proxies, Redis, Servers, WasmTarget, Webdis,
@@ -133,6 +133,13 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/interop/npm/run.mjs", &[Package, GatewayProgram, Peer]),
     )
     .only_in_full(),
+    Suite::new(
+        "interop-3",
+        "the suite interop beside the last Redisson 3, except for the kinds that it lacks",
+        Task(redisson::suite),
+    )
+    .only_in_full()
+    .with_tools(&[Tool::Nextest, Redis, Java]),
     Suite::new(
         "servers",
         "the scripts on Redis 8 and Valkey: all tests of the suites scripts and differential",

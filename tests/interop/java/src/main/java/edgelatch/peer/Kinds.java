@@ -48,10 +48,10 @@ final class Kinds {
         RedissonClient redisson = service.redisson();
         return switch (text(object, "kind")) {
             case "lock" -> redisson.getLock(text(object, "name"));
-            case "nonReentrantLock" -> redisson.getNonReentrantLock(text(object, "name"));
+            case "nonReentrantLock" -> newer(redisson, "getNonReentrantLock", text(object, "name"));
             case "spinLock" -> redisson.getSpinLock(text(object, "name"), backOff(object));
             case "fairLock" -> redisson.getFairLock(text(object, "name"));
-            case "nonReentrantFairLock" -> redisson.getNonReentrantFairLock(text(object, "name"));
+            case "nonReentrantFairLock" -> newer(redisson, "getNonReentrantFairLock", text(object, "name"));
             case "readLock" -> redisson.getReadWriteLock(text(object, "name")).readLock();
             case "writeLock" -> redisson.getReadWriteLock(text(object, "name")).writeLock();
             case "fencedLock" -> redisson.getFencedLock(text(object, "name"));
@@ -60,6 +60,15 @@ final class Kinds {
             case "redLock" -> redisson.getRedLock(members(services, service, object));
             default -> throw new IllegalArgumentException("no such kind: " + object);
         };
+    }
+
+    /** A lock of a kind that Redisson has since version 4. */
+    private static RLock newer(RedissonClient redisson, String method, String name) {
+        try {
+            return (RLock) RedissonClient.class.getMethod(method, String.class).invoke(redisson, name);
+        } catch (ReflectiveOperationException missing) {
+            throw new IllegalArgumentException("no such kind in this version: " + method, missing);
+        }
     }
 
     private static RLock[] members(Function<JsonObject, Service> services, Service service, JsonObject object) {

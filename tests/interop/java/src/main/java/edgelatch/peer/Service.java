@@ -2,6 +2,7 @@ package edgelatch.peer;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import java.io.IOException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -22,8 +23,8 @@ final class Service {
     private final Map<String, Caller> threads = new ConcurrentHashMap<>();
     private final Map<JsonObject, Target> targets = new ConcurrentHashMap<>();
 
-    /** Connects. */
-    Service(JsonObject settings) {
+    /** Connects. Only the parser of Redisson 3 declares the exception. */
+    Service(JsonObject settings) throws IOException {
         JsonElement codec = settings.remove("codec");
         var config = Config.fromYAML(settings.toString());
         if (codec != null && codec.getAsString().equals("string")) {

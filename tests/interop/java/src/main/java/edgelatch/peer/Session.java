@@ -105,7 +105,7 @@ final class Session implements AutoCloseable {
         return Kinds.of(this::service, command).call(command.get("method").getAsString(), args);
     }
 
-    private void open(JsonObject command) {
+    private void open(JsonObject command) throws IOException {
         var name = command.get("service").getAsString();
         services.put(name, new Service(command.getAsJsonObject("config")));
         // `close` may have missed a service that connected meanwhile.
