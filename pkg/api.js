@@ -26,6 +26,9 @@ const METHODS = [
  */
 const hasAsyncStacks = !globalThis.Bun;
 
+// A runtime without this symbol has no `await using`: esbuild compiles it to a call of this one.
+const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
+
 let handleOf;
 let subjectOf;
 
@@ -352,7 +355,7 @@ class Lease extends Base {
     const next = methods.events(handleOf(this), () => this.#share.hold);
     return events(next, ([type, reason, remainingMs]) => ({ type, reason: reason ?? undefined, remainingMs }));
   }
-  [Symbol.asyncDispose]() {
+  [ASYNC_DISPOSE]() {
     return call(this, "end");
   }
 }

@@ -1,4 +1,7 @@
-/** Runs the suite in headless Chromium: by import map, slim, and bundled under a strict policy. */
+/**
+ * Runs the suite on a page of a browser: by import map, slim, and bundled under a strict policy.
+ * Starts Chromium.
+ */
 
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -29,8 +32,8 @@ export const ways = [
  */
 export async function runPage(browser, way, { url, token, only, report }) {
   const folder = await newProject();
-  if (way.bundle) await bundle(folder, way.bundle);
-  const server = await serve(folder, way, url);
+  if (way.bundle) await bundle(folder, { ...way.bundle, ...browser.bundle });
+  const server = await serve(folder, way, url, browser.script);
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
@@ -45,7 +48,7 @@ export async function runPage(browser, way, { url, token, only, report }) {
     await page.exposeFunction("report", report);
     await page.exposeFunction("finish", resolve);
     const query = new URLSearchParams({ url, token, loads: way.loads.join(), ...(only && { only }) });
-    await page.goto(`${server.url}/page.html?${query}`);
+    await page.goto(`${server.url}/page.html?${query}`, { timeout: 0 });
     await finished;
     return { complaints, stored: await page.evaluate(whatIsStored) };
   } finally {
@@ -90,13 +93,17 @@ async function bundle(folder, options) {
   });
 }
 
-/** Serves the files of a project, and a page that runs one of its programs. */
-export async function serve(folder, way, gateway) {
+/**
+ * Serves the files of a project, and a page that runs one of its programs, after `first`, a script
+ * that a browser may need.
+ */
+export async function serve(folder, way, gateway, first) {
   const script = way.bundle ? "/bundle/page.mjs" : `/tests/programs/${way.program ?? "page.mjs"}`;
   const entry = (name) => [`edgelatch/${name}`, `/node_modules/edgelatch/${name}.js`];
   const imports = { edgelatch: way.map, ...Object.fromEntries([entry("slim"), entry("web-locks")]) };
   const map = way.bundle ? "" : `<script type="importmap">${JSON.stringify({ imports })}</script>`;
-  const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${map}<script type="module" src="${script}"></script>`;
+  const before = first ? `<script src="${first}"></script>` : "";
+  const html = `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">${before}${map}<script type="module" src="${script}"></script>`;
   const policy = way.bundle ? { "content-security-policy": `${STRICT} ${gateway}; img-src data:` } : {};
   const server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
@@ -109,6 +116,6 @@ export async function serve(folder, way, gateway) {
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
 }
 
-function tool(name) {
+export function tool(name) {
   return createRequire(join(required("EDGELATCH_TOOLS"), "resolve-from-here.js"))(name);
 }

@@ -9,6 +9,9 @@ export const secrets = new Set();
  */
 const MAX_WAIT_MS = 180_000;
 
+/** The name of the method that ends a lease; without `await using`, the one that esbuild calls. */
+export const asyncDispose = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
+
 const CODES = {
   InvalidOptionError: "invalid-option",
   WaitTimeoutError: "wait-timeout",

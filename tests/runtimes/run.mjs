@@ -20,6 +20,7 @@ import { launch, runPage, ways } from "./browser.mjs";
 import { scoped } from "./cases/scoped.mjs";
 import { openFaulty } from "./faulty.mjs";
 import { openFront } from "./front.mjs";
+import { browserOf, pages } from "./pages.mjs";
 import { processes } from "./processes.mjs";
 import { removeProjects, required, runProgram, runSuite } from "./project.mjs";
 import { remoteTests } from "./remote.mjs";
@@ -58,7 +59,7 @@ describe("runtimes", { concurrency: 3 }, () => {
     programs();
     if (isFull) settingsOfNode();
   });
-  describe("Chromium", { concurrency: 3 }, pages);
+  describe("Chromium", { concurrency: 3 }, chromium);
   describe("workerd", IN_TURN, worker);
   describe("processes", CONCURRENT, () => processes(env));
 });
@@ -113,18 +114,9 @@ function settingsOfNode() {
   });
 }
 
-function pages() {
-  let browser;
-  before(async () => (browser = await launch()));
-  after(() => browser?.close());
-  for (const way of isFull ? ways : ways.slice(0, 1)) {
-    describe(way.name, IN_TURN, () => {
-      const end = remoteTests(list(), (report, only) => runPage(browser, way, { url: front.url, token, only, report }));
-      test("the browser reports no error", async () => assert.deepEqual((await end()).complaints, []));
-      // S44.
-      test("the page stores nothing that a duplicated tab could start from", async () => assert.deepEqual((await end()).stored, []));
-    });
-  }
+function chromium() {
+  const browser = browserOf(launch);
+  pages(browser, isFull ? ways : ways.slice(0, 1), () => ({ url: front.url, token }));
   if (!isFull) return;
   describe("with a scoped token", IN_TURN, () => {
     const way = { map: "/node_modules/edgelatch/index.js", program: "scoped.mjs", loads: [] };
@@ -132,7 +124,7 @@ function pages() {
     const cases = Object.keys(scoped).map((name) => ({ name }));
     const end = remoteTests(cases, async (report, only) => {
       const token = await scopedToken({ ...names, rights: ["hold", "manage"], maxLeaseMs: 60_000, livesSeconds: 600 });
-      return runPage(browser, way, { url: front.url, token, only, report });
+      return runPage(browser(), way, { url: front.url, token, only, report });
     });
     test("the browser reports no error", async () => assert.deepEqual((await end()).complaints, []));
   });

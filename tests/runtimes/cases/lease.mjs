@@ -1,6 +1,6 @@
 /** A lease: its extension, and its end when a block is left. */
 
-import { ok, rejects, same, throws, until } from "../check.mjs";
+import { asyncDispose, ok, rejects, same, throws, until } from "../check.mjs";
 import { advanceTime } from "../watch.mjs";
 
 const METHODS = {
@@ -11,7 +11,7 @@ const METHODS = {
   Lock: ["acquire", "forceRelease", "inspect", "name", "run", "tryAcquire"],
   Lease: [
     "eval", "events", "holdCount", "isHeld", "name", "permitIds", "release", "remaining", "renew", "signal", "token", "tokenOf",
-    String(Symbol.asyncDispose),
+    String(asyncDispose),
   ],
   Semaphore: [
     "acquire", "addPermits", "availablePermits", "drainPermits", "forceRelease", "inspect", "name", "release", "releaseIfExists",
@@ -74,16 +74,16 @@ export const lease = {
       await holder.release();
     }
     const lease = await lock.acquire();
-    same(await lease[Symbol.asyncDispose](), undefined);
+    same(await lease[asyncDispose](), undefined);
     same((await lock.inspect()).locked, false);
-    same(await lease[Symbol.asyncDispose](), undefined, "a second time");
+    same(await lease[asyncDispose](), undefined, "a second time");
   },
 
   async "asyncDispose rejects if the lease was lost"(world) {
     const lock = world.lock();
     const lease = await lock.acquire();
     await lock.forceRelease();
-    await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "gone" });
+    await rejects(lease[asyncDispose](), world.LeaseLostError, { reason: "gone" });
   },
 
   async "`using` without `await` throws, recommends `await using`, and leaves no hold"(world) {

@@ -1,6 +1,6 @@
 /** The loss of a lease: the holder is notified, with the reason. */
 
-import { ok, rejects, same, soon, until } from "../check.mjs";
+import { asyncDispose, ok, rejects, same, soon, until } from "../check.mjs";
 import { advanceTime, moveClocks } from "../watch.mjs";
 
 export const loss = {
@@ -36,7 +36,7 @@ export const loss = {
     await soon(abortOf(lease), "the signal");
     isLost(world, lease, "expired");
     await rejects(lease.renew(), world.LeaseLostError, { reason: "expired" });
-    await rejects(lease[Symbol.asyncDispose](), world.LeaseLostError, { reason: "expired" });
+    await rejects(lease[asyncDispose](), world.LeaseLostError, { reason: "expired" });
   },
 
   // S24, S31, S32, S34.

@@ -53,7 +53,7 @@ pub(crate) fn install(workspace: &Workspace, packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {
         bail!(
             "this machine has no apt-get; install by its own means: {list} \
-             (needed are the programs redis-server, mmdebstrap, webdis, wrk, nginx, caddy, chromium, chromedriver, firefox, javac, mvn, postgres, go and gofmt)"
+             (needed are the programs redis-server, mmdebstrap, webdis, wrk, nginx, caddy, chromium, chromedriver, firefox, WebKitWebDriver, Xvfb, javac, mvn, postgres, go and gofmt)"
         );
     }
     step(&format!("Debian packages: {list}"), || {

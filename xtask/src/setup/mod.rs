@@ -19,7 +19,7 @@ use crate::workspace::{Workspace, chromium, firefox, which};
 use Tool::{
     Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Firefox, Go,
     Java, Moto, Nextest, NpmTools, Postgres, Proxies, Redis, Servers, Site, StdSource, WasmBindgen,
-    WasmTarget, Webdis, Wrk,
+    WasmTarget, WebKit, Webdis, Wrk,
 };
 
 /// Debian installs it where only the search path of root finds it.
@@ -51,6 +51,7 @@ const ALL: &[Tool] = &[
     Cxx,
     Chromium,
     Firefox,
+    WebKit,
     Java,
     Go,
     WasmTarget,
@@ -84,8 +85,10 @@ pub(crate) enum Tool {
     Cxx,
     /// A browser and its WebDriver.
     Chromium,
-    /// A second browser, for the documentation site.
+    /// The release of Firefox with long support, or any other.
     Firefox,
+    /// WebKitGTK with a small browser, its WebDriver, and a display for it.
+    WebKit,
     /// A compiler for Java with its runtime, and Maven.
     Java,
     /// A compiler for Go, for the checker of histories.
@@ -182,6 +185,7 @@ impl Tool {
             Cxx => Source::Debian(&["g++"]),
             Chromium => Source::Debian(&["chromium", "chromium-driver"]),
             Firefox => Source::Debian(&["firefox-esr"]),
+            WebKit => Source::Debian(&["webkit2gtk-driver", "xvfb"]),
             // Without graphics.
             Java => Source::Debian(&["default-jdk-headless", "maven"]),
             Go => Source::Debian(&["golang-go"]),
@@ -217,6 +221,7 @@ impl Tool {
             (Postgres, _) => Path::new(POSTGRES).exists(),
             (Chromium, _) => chromium().is_some() && has("chromedriver"),
             (Firefox, _) => firefox().is_some(),
+            (WebKit, _) => has("WebKitWebDriver") && has("Xvfb"),
             (Java, _) => has("mvn") && debian::has_java(),
             (Go, _) => has("gofmt") && debian::has_go(),
             (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),

@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::report::{LEVEL, Outcome, Report};
 use super::suite::Extent;
 use crate::progress::{Stopwatch, logged, print, tail};
-use crate::workspace::{Workspace, chromium};
+use crate::workspace::{Workspace, chromium, firefox};
 
 /// The context of a suite's run.
 pub(crate) struct Session<'w> {
@@ -91,6 +91,7 @@ impl<'w> Session<'w> {
         command.env("EDGELATCH_TOOLS", self.workspace.node_modules());
         command.env("EDGELATCH_EXTENT", self.extent.name());
         command.envs(chromium().map(|chromium| ("CHROMIUM", chromium)));
+        command.envs(firefox().map(|firefox| ("FIREFOX", firefox)));
         Ok(command)
     }
 

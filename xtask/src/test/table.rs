@@ -9,7 +9,8 @@ use super::suite::{Binaries, Suite};
 use super::{checks, porcupine, redisson, servers};
 use crate::setup::Tool;
 use crate::setup::Tool::{
-    CargoDeny, CargoVet, Chromium, Go, Java, Proxies, Redis, Servers, WasmTarget, Webdis,
+    CargoDeny, CargoVet, Chromium, Firefox, Go, Java, Proxies, Redis, Servers, WasmTarget, WebKit,
+    Webdis,
 };
 use crate::{bench, fuzz, setup};
 
@@ -211,6 +212,13 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/runtimes/run.mjs", &[Package, Gateway]),
     )
     .with_tools(&[Webdis, Chromium]),
+    Suite::new(
+        "browsers",
+        "the packed npm package in Firefox and in WebKit",
+        Node("tests/runtimes/browsers.mjs", &[Package, Gateway]),
+    )
+    .only_in_full()
+    .with_tools(&[Firefox, WebKit]),
     Suite::new(
         "bundlers",
         "the packed npm package built by bundlers and frameworks, and run; a few in a quick run",
