@@ -97,6 +97,17 @@ pub(crate) fn tarball(workspace: &Workspace) -> Result<PathBuf> {
     pack(workspace, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
 }
 
+/// Makes the package for JSR from the files of the npm package, and returns its folder.
+pub(crate) fn jsr(workspace: &Workspace) -> Result<PathBuf> {
+    tarball(workspace)?;
+    let npm = workspace.folder("npm")?;
+    let folder = empty_folder(npm.join("jsr"))?;
+    let mut make = workspace.node();
+    make.arg("xtask/scripts/jsr.mjs").arg(npm.join("package")).arg(&folder);
+    quiet(workspace, "package for JSR", &mut make)?;
+    Ok(folder)
+}
+
 /// Packs the npm package as a machine without the source of the standard library does, and returns
 /// the path of the tarball.
 pub(crate) fn plain_tarball(workspace: &Workspace) -> Result<PathBuf> {

@@ -44,7 +44,7 @@ enum Task {
     },
     /// Build the gateway and the npm package's WebAssembly
     Build,
-    /// Build, and pack the npm package into target/npm
+    /// Build, and pack the npm package into target/npm, with the package for JSR beside it
     Pack,
     /// Serve the demo: Redis, the gateway, the Worker and a page that shows the lock
     Demo {
@@ -114,6 +114,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Pack => {
             setup::ensure(&workspace, setup::BUILD)?;
             println!("{}", build::tarball(&workspace)?.display());
+            println!("{}", build::jsr(&workspace)?.display());
         }
         Task::Demo { once: true, .. } => return demo::smoke(&workspace),
         Task::Demo { picture: true, .. } => return demo::picture(&workspace),

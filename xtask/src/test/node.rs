@@ -33,6 +33,8 @@ pub(crate) enum Fixture {
     Package,
     /// The npm package as a machine without the source of the standard library packs it.
     PlainPackage,
+    /// The package for JSR.
+    Jsr,
     /// A gateway with its own Redis, which runs until the tests end.
     Gateway,
     /// A gateway that is built for release, with its own Redis. The gateway takes half of the time
@@ -56,7 +58,7 @@ impl Fixture {
     /// The programs that must be on the machine.
     pub(super) fn tools(self) -> &'static [Tool] {
         match self {
-            Self::Package | Self::PlainPackage => setup::BUILD,
+            Self::Package | Self::PlainPackage | Self::Jsr => setup::BUILD,
             Self::Gateway | Self::FastGateway | Self::GatewayProgram => &[Tool::Redis],
             Self::Peer => &[Tool::Java],
             Self::Demo => setup::DEMO,
@@ -75,8 +77,11 @@ impl Fixture {
             Self::PlainPackage => {
                 command.env("EDGELATCH_TARBALL", build::plain_tarball(workspace)?)
             }
+            Self::Jsr => command.env("EDGELATCH_JSR", build::jsr(workspace)?),
             Self::GatewayProgram => command.env("EDGELATCH_GATEWAY", build::gateway(workspace)?),
-            Self::Peer => command.env("EDGELATCH_PEER", interop::build(workspace, interop::NEWEST)?),
+            Self::Peer => {
+                command.env("EDGELATCH_PEER", interop::build(workspace, interop::NEWEST)?)
+            }
             Self::Bundlers => {
                 // A quick run uses esbuild only; the other bundlers take a gigabyte.
                 if session.extent == Extent::Full {

@@ -1,7 +1,7 @@
 //! The suites.
 
 use super::node::Fixture::{
-    Demo, Examples, Gateway, GatewayProgram, Package, Peer, PlainPackage, Site,
+    Demo, Examples, Gateway, GatewayProgram, Jsr, Package, Peer, PlainPackage, Site,
 };
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
@@ -163,6 +163,12 @@ pub(crate) const SUITES: &[Suite] = &[
     ),
     Suite::new("package", "the npm package's exports map, files and version", Task(package))
         .with_tools(setup::BUILD),
+    Suite::new(
+        "jsr",
+        "the package for JSR: a rehearsal of its publication, and programs in Deno that use it",
+        Node("tests/jsr/run.mjs", &[Jsr, Gateway]),
+    )
+    .only_in_full(),
     Suite::new(
         "tools",
         "the scripts of the build, the smoke test and the benchmark; the pages show the recorded figures",
