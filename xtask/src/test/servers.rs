@@ -1,4 +1,4 @@
-//! The suite `servers`: the scripts on servers that take Redis' place.
+//! The suite `servers`: the scripts, the gateway and the client on servers that take Redis' place.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,14 +9,16 @@ use super::nextest::{junit, only, run_command};
 use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent};
+use super::table::{GATEWAY, INTEGRATION, SCRIPTS};
 use crate::build::WORKSPACE;
 use crate::progress::output_of;
 use crate::setup::servers::{SUBSTITUTES, Substitute};
 
 /// The profile in `.config/nextest.toml`, whose report no other run overwrites.
 const PROFILE: &str = "servers";
-/// The tests of the scripts, which start `redis-server` from the search path.
-const TESTS: Binaries = Binaries::new(&["edgelatch-tests::scripts"]);
+/// The tests, which start `redis-server` from the search path: those of a quick run, since a full
+/// one adds clusters and failovers.
+const TESTS: [Binaries; 3] = [SCRIPTS, GATEWAY, INTEGRATION];
 
 /// Runs the suite.
 pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
@@ -43,12 +45,13 @@ fn check_version(session: &Session<'_>, server: &Substitute) -> Result<Report> {
     Ok(session.finding(&name, problem.as_slice()))
 }
 
-/// Runs the tests of the scripts on this server.
+/// Runs the tests on this server.
 fn run_tests(session: &Session<'_>, server: &Substitute) -> Result<Report> {
     // A few random calls are enough: the suite `differential` makes the many.
     let mut command = run_command(session, Extent::Quick);
     command.args(["--profile", PROFILE]).args(WORKSPACE);
-    command.args(["--filterset", &only(session, &TESTS.filter(session.extent))]);
+    let filters = TESTS.map(|tests| tests.filter(Extent::Quick));
+    command.args(["--filterset", &only(session, &filters.join(" | "))]);
     command.env("PATH", search_path(session, server)?);
     let name = format!("cargo nextest run, on {}", server.name);
     let mut report =

@@ -17,6 +17,19 @@ use crate::{bench, fuzz, setup};
 /// The module of the differential tests, which share a binary with the other tests of the scripts.
 const DIFFERENTIAL: &str = "scripts::differential::";
 
+/// The scripts on a Redis, with the differential tests.
+pub(super) const SCRIPTS: Binaries = Binaries::new(&["edgelatch-tests::scripts"]);
+
+/// The tests of the suite `integration`.
+pub(super) const INTEGRATION: Binaries = Binaries::new(&["edgelatch-tests::integration"])
+    .only_in_full("test(/^integration::cluster::/)");
+
+/// The tests of the suite `gateway`.
+pub(super) const GATEWAY: Binaries =
+    Binaries::new(&["edgelatch-gateway::cost", "edgelatch-gateway::gateway"]).only_in_full(
+        "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/) | test(/^attacker::ending::after_/)",
+    );
+
 /// The binaries of the suite `unit`.
 const UNIT: &[&str] = &[
     "edgelatch",
@@ -53,13 +66,13 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new(
         "scripts",
         "every script on a real Redis: Redisson's bytes, sent twice, late, out of memory",
-        Nextest(Binaries::new(&["edgelatch-tests::scripts"]).outside(DIFFERENTIAL)),
+        Nextest(SCRIPTS.outside(DIFFERENTIAL)),
     )
     .with_tools(&[Redis]),
     Suite::new(
         "differential",
         "random calls of the scripts on a real Redis and on the model in memory, compared after each; a million in a full run",
-        Nextest(Binaries::new(&["edgelatch-tests::scripts"]).inside(DIFFERENTIAL).optimized()),
+        Nextest(SCRIPTS.inside(DIFFERENTIAL).optimized()),
     )
     .with_tools(&[Redis]),
     Suite::new(
@@ -90,18 +103,13 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new(
         "integration",
         "the Rust client through the real gateway, transports and hosts; in a full run on a Redis Cluster and through failovers too",
-        Nextest(
-            Binaries::new(&["edgelatch-tests::integration"])
-                .only_in_full("test(/^integration::cluster::/)"),
-        ),
+        Nextest(INTEGRATION),
     )
     .with_tools(&[Redis, Webdis]),
     Suite::new(
         "gateway",
         "the gateway in front of a real Redis, Sentinel and Cluster",
-        Nextest(Binaries::new(&["edgelatch-gateway::cost", "edgelatch-gateway::gateway"]).only_in_full(
-            "test(/^(cluster|lost|redirections|replicas|sentinel)::/) | test(/^attacker::.*to_a_cluster/) | test(/^attacker::ending::after_/)",
-        )),
+        Nextest(GATEWAY),
     )
     .with_tools(&[Redis]),
     Suite::new(
@@ -143,11 +151,11 @@ pub(crate) const SUITES: &[Suite] = &[
     .with_tools(&[Tool::Nextest, Redis, Java]),
     Suite::new(
         "servers",
-        "the scripts on Redis 8 and Valkey: all tests of the suites scripts and differential",
+        "Redis 8 and Valkey: the suites scripts, differential, gateway and integration on each, as in a quick run",
         Task(servers::suite),
     )
     .only_in_full()
-    .with_tools(&[Tool::Nextest, Servers]),
+    .with_tools(&[Tool::Nextest, Servers, Webdis]),
     Suite::new("wasm-node", "the Rust code as WebAssembly in Node", Task(checks::wasm_node))
         .with_tools(setup::BUILD),
     Suite::new(
