@@ -218,6 +218,8 @@ export function observeFetch(fetch, onRequest) {
       onRequest(error);
     } catch {}
   };
+  // `connect` rejects it.
+  if (fetch !== undefined && typeof fetch !== "function") return fetch;
   return (url, init) => {
     const send = fetch ?? globalThis.fetch;
     if (init.headers.accept === "text/event-stream") return send(url, init);

@@ -86,10 +86,10 @@ function observerOf(tracer, meters) {
 
 /** Returns a `connect` whose clients report spans and metrics. */
 export function instrument(connect, { tracerProvider = trace, meterProvider = metrics } = {}) {
-  const observe = (open, input = {}) => {
+  const observe = (open, input) => {
     const meters = instruments(meterProvider.getMeter(SCOPE));
     let address;
-    const fetch = observeFetch(input.fetch, (error) => {
+    const fetch = observeFetch(input?.fetch, (error) => {
       meters.requests.add(1, error === undefined ? address : { ...address, "error.type": error });
     });
     const client = open({ ...input, fetch });

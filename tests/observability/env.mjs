@@ -48,11 +48,11 @@ const SECRET = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f-]{21}|[0-9a-f]{40}|[\w-]+-secre
 /** Options of a client whose requests are searched for secrets. */
 export const watched = (more) => ({
   ...options,
-  ...more,
   fetch: (input, init) => {
     for (const [secret] of init.body?.matchAll(SECRET) ?? []) secrets.add(secret);
     return fetch(input, init);
   },
+  ...more,
 });
 
 /** Returns the secrets of requests so far that a text contains, and the number of known ones. */

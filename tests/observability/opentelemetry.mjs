@@ -124,6 +124,16 @@ function metricTests() {
     assert.deepEqual(found, []);
     await shutdown();
   });
+}
+
+function clientTests() {
+  test("invalid options are rejected as without instruments", async () => {
+    const { edgelatch, instrument } = await load();
+    const connect = instrument(edgelatch.connect);
+    assert.throws(() => connect(watched({ fetch: 5 })), { option: "fetch" });
+    for (const options of [undefined, null, {}]) assert.throws(() => connect(options), { option: "url" });
+    assert.throws(() => connect.fromEnv({}), { option: "UPSTASH_REDIS_REST_URL" });
+  });
 
   test("without an SDK the client works, and nothing is reported", async () => {
     const { edgelatch, instrument } = await load();
@@ -139,4 +149,5 @@ function metricTests() {
 export function openTelemetryTests() {
   spanTests();
   metricTests();
+  clientTests();
 }
