@@ -36,7 +36,7 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
     }
 
     let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
-    for features in ["js", "reqwest,web"] {
+    for features in ["js", "reqwest,web", "metrics,tracing,web"] {
         let mut command = cargo(session);
         compiler.apply(&mut command);
         // A linked compiler has no clippy, so its own warnings are checked.
