@@ -1,7 +1,11 @@
 /** The lines of `edgelatch/log`. */
 
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 import { until } from "../runtimes/check.mjs";
 import { host, leaks, load, newName, token, url, watched } from "./env.mjs";
@@ -90,7 +94,31 @@ function lifeTests() {
   });
 }
 
-function otherTests() {
+function footprintTests() {
+  test("an observed lease can be collected, so that it is renewed no more", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc");
+    const { client } = await logged();
+    const acquire = async () => new WeakRef(await client.lock(newName()).acquire({ leaseMs: 60_000 }));
+    const lease = await acquire();
+    await until(async () => {
+      await new Promise(setImmediate);
+      collect();
+      return lease.deref() === undefined;
+    }, "the lease is collected");
+  });
+
+  test("no other entry contains or imports any of this", async () => {
+    const folder = join((await load()).folder, "node_modules/edgelatch");
+    const files = (await readdir(folder)).filter((file) => /\.c?js$/.test(file) && !/^(log|opentelemetry)\./.test(file));
+    assert.ok(files.includes("edgelatch.js") && files.includes("index.cjs"), `${files}`);
+    for (const file of files) {
+      assert.doesNotMatch(await readFile(join(folder, file), "utf8"), /opentelemetry|wait\.duration|learn of releases|EDGELATCH_LOG/, file);
+    }
+  });
+}
+
+function contractTests() {
   test("an error of the output changes nothing", async () => {
     const { edgelatch, logTo } = await load();
     const fail = () => {
@@ -144,5 +172,6 @@ function otherTests() {
 
 export function logTests() {
   lifeTests();
-  otherTests();
+  footprintTests();
+  contractTests();
 }
