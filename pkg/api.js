@@ -26,9 +26,6 @@ const METHODS = [
  */
 const hasAsyncStacks = !globalThis.Bun;
 
-// A runtime without this symbol has no `await using`: esbuild compiles it to a call of this one.
-const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
-
 let handleOf;
 let subjectOf;
 
@@ -214,10 +211,9 @@ class Locks extends Base {
   }
 
   fairReadWriteLock(name, input) {
-    const title = options.requiredText(name, "name");
     const { limits, clientId } = options.creation.fairReadWriteLock(input);
-    const subject = { ...subjectOf(this), kind: "fairReadWriteLock", name: title };
-    const part = (Class, kind) => new Class(create(this, kind, title, limits, clientId), subject);
+    const subject = { ...subjectOf(this), kind: "fairReadWriteLock", name: options.requiredText(name, "name") };
+    const part = (Class, kind) => new Class(create(this, kind, subject.name, limits, clientId), subject);
     return Object.freeze(Object.assign(part(FairReadWriteLock, subject.kind), { read: part(Lock, "fairRead"), write: part(Lock, "fairWrite") }));
   }
 
@@ -355,7 +351,8 @@ class Lease extends Base {
     const next = methods.events(handleOf(this), () => this.#share.hold);
     return events(next, ([type, reason, remainingMs]) => ({ type, reason: reason ?? undefined, remainingMs }));
   }
-  [ASYNC_DISPOSE]() {
+  // Without this symbol a runtime has no `await using`: esbuild compiles it to the other symbol.
+  [Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose")]() {
     return call(this, "end");
   }
 }

@@ -8,8 +8,8 @@ import type { Lease, Locks } from "./index.js";
 /** The options of {@link webLocks}. */
 export interface WebLocksOptions {
   /**
-   * What an origin is on the platform: all clients of one Redis that use the same namespace share
-   * its locks. Redis' keys for a lock begin with `el:{namespace}:`.
+   * The counterpart of the platform's origin: all clients of one Redis that use the same namespace
+   * share its locks. Redis' keys for a lock begin with `el:{namespace}:`.
    */
   namespace: string;
   /**

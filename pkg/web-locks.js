@@ -98,13 +98,13 @@ function granted({ held, pending }) {
 }
 
 /**
- * The requests for one lock that Redis has not received yet. One that begins in a later turn of the
+ * The requests for one lock that Redis has not received yet. A request of a later turn of the
  * event loop waits for them: otherwise it could overtake them on the way.
  */
 class Line {
   #entries = new Set();
 
-  /** Returns a promise that resolves when Redis has the requests before `turn`; null without any. */
+  /** Returns a promise that resolves when Redis has the requests before `turn`, or null. */
   before(turn) {
     const earlier = [...this.#entries].filter((entry) => entry.turn !== turn);
     return earlier.length > 0 ? Promise.all(earlier.map(({ received }) => received)) : null;

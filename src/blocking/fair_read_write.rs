@@ -62,7 +62,8 @@ impl FairReadWriteLock {
         self.steal_with(AcquireOptions::new())
     }
 
-    /// Acquires the write side at once, with options; see [`client::FairReadWriteLock::steal_with`].
+    /// Acquires the write side at once, with options; see
+    /// [`client::FairReadWriteLock::steal_with`].
     ///
     /// # Errors
     /// [`AcquireError`]; never `Busy`.

@@ -119,26 +119,25 @@ async fn a_waiter_that_leaves_lets_those_behind_it_enter() {
     let env = TestEnv::new().await;
     let (lock, other) = (shelf(&env.client()), shelf(&env.client()));
     let held = lock.read().acquire().await.unwrap();
-    let entered = {
-        let cancel = async {
-            queued(&other, 1).await;
-            // This reader waits behind the writer, and enters when the writer leaves.
-            let behind = shelf(&env.client());
-            let reading =
-                tokio::spawn(async move { behind.read().acquire_with(patient()).await.unwrap() });
-            queued(&other, 2).await;
-            reading
-        };
-        let (stop, stopped) = tokio::sync::oneshot::channel();
-        let stopping = async { stop.send(cancel.await).unwrap() };
-        let waiting = lock.write().acquire_cancellable(patient(), async {
-            stopping.await;
-        });
-        let outcome = waiting.await.unwrap_err();
-        assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
-        stopped.await.unwrap()
-    };
-    entered.await.unwrap().release().await.unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let leaving = tokio::spawn({
+        let lock = lock.clone();
+        async move {
+            let cancel = async { drop(stopped.await) };
+            lock.write().acquire_cancellable(patient(), cancel).await.map(drop)
+        }
+    });
+    queued(&other, 1).await;
+    // This reader waits behind the writer, and enters when the writer leaves.
+    let reading = tokio::spawn({
+        let lock = shelf(&env.client());
+        async move { lock.read().acquire_with(patient()).await.unwrap() }
+    });
+    queued(&other, 2).await;
+    stop.send(()).unwrap();
+    let outcome = leaving.await.unwrap().unwrap_err();
+    assert_eq!(outcome, AcquireError::Cancelled { held_at_most: None });
+    reading.await.unwrap().release().await.unwrap();
     held.release().await.unwrap();
     // A dropped future leaves the queue too.
     let held = lock.write().acquire().await.unwrap();

@@ -110,11 +110,9 @@ impl Node {
         if let Some(seeded_fault) = seeded_fault {
             seeded_fault.after(&mut self.model, run, &cells[0], micros / 1000);
         }
-        if let Some(kept) = kept {
-            if needs_more_memory(run, &kept, &cells[0]) {
-                self.model = kept;
-                return Err("OOM command not allowed when used memory > 'maxmemory'.");
-            }
+        if let Some(kept) = kept.filter(|kept| needs_more_memory(run, kept, &cells[0])) {
+            self.model = kept;
+            return Err("OOM command not allowed when used memory > 'maxmemory'.");
         }
         Ok(cells)
     }

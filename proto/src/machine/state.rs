@@ -73,7 +73,7 @@ impl LockState {
     /// # Errors
     /// [`RequestError::Unreachable`] if the reply has another form.
     pub fn read(reply: &Reply) -> Result<Self, RequestError> {
-        let [last_token, hold_count, held] = numbers(reply, 3)?;
+        let [last_token, hold_count, held, _, _] = numbers(reply, 3)?;
         Ok(Self {
             is_locked: reply.code == Code::Done,
             hold_count: non_negative(hold_count),

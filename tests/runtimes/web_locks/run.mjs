@@ -1,12 +1,12 @@
 /**
  * Runs the cases of `edgelatch/web-locks` against the packed npm package in Node, and in a full run
- * also in Deno, Bun, Chromium and workerd; then clients in several processes. docs/web-locks.md lists the
- * tests of the web platform (WPT) that the cases correspond to.
+ * also in Deno, Bun, Chromium and workerd; then clients in several processes. docs/web-locks.md
+ * lists the tests of the web platform (WPT) that the cases correspond to.
  *
  * Environment: EDGELATCH_TARBALL (the output of `npm pack`), EDGELATCH_TEST_URL and
  * EDGELATCH_TEST_TOKEN (a gateway), EDGELATCH_TOOLS (a `node_modules` with deno, bun,
- * wrangler and playwright-core), CHROMIUM (the browser), EDGELATCH_EXTENT (`quick` or `full`), EDGELATCH_WPT (a
- * checkout of WPT: its own files run too, unchanged).
+ * wrangler and playwright-core), CHROMIUM (the browser), EDGELATCH_EXTENT (`quick` or `full`),
+ * EDGELATCH_WPT (a checkout of WPT: its own files run too, unchanged).
  */
 
 import assert from "node:assert/strict";

@@ -142,8 +142,8 @@ impl Scenario for FairRw {
     fn finish(&mut self) -> Check {
         self.clients.clear();
         self.leases.retain(|_| false);
-        for lock in 0..NAMES.len() {
-            let state = Snapshot::of(&self.env.model, NAMES[lock]);
+        for (lock, name) in NAMES.into_iter().enumerate() {
+            let state = Snapshot::of(&self.env.model, name);
             let deadline = state.last_end().max(self.env.now) + 100;
             self.last_owner += 1;
             for number in 1.. {

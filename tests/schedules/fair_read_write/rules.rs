@@ -65,7 +65,7 @@ const RULES: [Rule; 23] = [
     ("dead waiters leave the queue", usual, "did not acquire the lock"),
     ("dead holders do not count", usual, "gets no message"),
     ("places for those in front", few_holders, "are overtaken at the limit"),
-    ("a limit on holders", few_holders, "hold the lock"),
+    ("a limit on holders", few_holders, "are overtaken at the limit"),
     ("the removal of dead waiters notifies", usual, "gets no message"),
     ("leaving the queue notifies", calm, "gets no message"),
     ("a steal needs a bound", unbounded_steals, "granted"),
