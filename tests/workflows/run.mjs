@@ -23,8 +23,9 @@ const NEWER = [
 
 /** The files by which setup chooses what it installs into the cached folder. */
 const INSTALLED_BY = [
-  "Cargo.lock", "tests/bundlers/package-lock.json", "tests/examples/package-lock.json", "tests/examples/requirements.txt",
-  "tests/interop/java/**", "tests/porcupine/go.sum", "xtask/src/setup/**", "xtask/tools/package-lock.json",
+  "Cargo.lock", "site/package-lock.json", "tests/bundlers/package-lock.json", "tests/examples/package-lock.json",
+  "tests/examples/requirements.txt", "tests/interop/java/**", "tests/porcupine/go.sum", "xtask/src/setup/**",
+  "xtask/tools/package-lock.json",
 ];
 
 /** The text of each workflow, by its name. */
