@@ -288,7 +288,7 @@ class Scope {
       this.#isWoken = false;
       if (!this.#isOver && !broken) this.#turn();
     }
-    this.#timer?.sleep.cancel();
+    this.#timer?.cancel();
     scopes.delete(this.#id);
   }
 
@@ -348,14 +348,14 @@ class Scope {
     this.#io.delete(key);
   }
 
-  /** Sets the timer (null: none). An earlier one is kept: firing early is harmless and cheaper. */
+  /**
+   * Sets the timer (null: none). An earlier one is never kept: after a test has reset its fake
+   * timers, one of these never fires.
+   */
   setTimer(left, isIdle) {
     if (isIdle && isWorker) return this.wake(isIdle);
-    const wait = Math.min(left ?? Infinity, TIMER_MAX_MS);
-    const at = performance.now() + wait;
-    if (left !== null && this.#timer?.at <= at) return;
-    this.#timer?.sleep.cancel();
-    this.#timer = left === null ? undefined : { at, sleep: sleep(wait, () => this.#fire()) };
+    this.#timer?.cancel();
+    this.#timer = left === null ? undefined : sleep(Math.min(left, TIMER_MAX_MS), () => this.#fire());
   }
 
   /** Continues in a microtask: responses that have arrived come first. */
