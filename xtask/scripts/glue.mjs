@@ -1,7 +1,7 @@
 /**
- * `node glue.mjs <folder>`: finishes the output of wasm-bindgen and wasm-opt in `pkg/wasm`. The
- * glue imports the package's own scripts, the hashes in its names become numbers, and the module is
- * written as text too.
+ * `node glue.mjs <folder> <module>`: finishes the output of wasm-bindgen and wasm-opt in `pkg/wasm`
+ * of the module `edgelatch` or `testing`. The glue imports the package's own scripts, the hashes in
+ * its names become numbers, and the module is written as text too.
  */
 
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 
 import { moduleOf } from "./encode.mjs";
 
-/** The changes to the glue. */
+/** The changes to the glue of each module. */
 const CHANGES = [
   // Created at first use: an import never fails in a test environment that has none of these.
   [
@@ -54,15 +54,19 @@ const cachedTextEncoder = {
     }`,
     "    ({module} = module);",
   ],
-  // After the module has failed, an object that is collected need not be freed.
-  ["ptr => wasm.__wbg_handle_free(ptr, 1)", "ptr => { try { wasm.__wbg_handle_free(ptr, 1); } catch {} }"],
   // Accepts a module that another realm has compiled.
   ["module instanceof WebAssembly.Module", "Object.prototype.toString.call(module) === '[object WebAssembly.Module]'"],
 ];
 
+/** The changes to the glue of the clients alone. */
+const CLIENT_CHANGES = [
+  // After the module has failed, an object that is collected need not be freed.
+  ["ptr => wasm.__wbg_handle_free(ptr, 1)", "ptr => { try { wasm.__wbg_handle_free(ptr, 1); } catch {} }"],
+];
+
 // The package frees no object: the engine lives as long as the program, and handles are collected.
 for (const [name, free] of [["Engine", "engine"], ["Handle", "handle"]]) {
-  CHANGES.push(
+  CLIENT_CHANGES.push(
     [`if (Symbol.dispose) ${name}.prototype[Symbol.dispose] = ${name}.prototype.free;\n`, ""],
     [`    free() {\n        const ptr = this.__destroy_into_raw();\n        wasm.__wbg_${free}_free(ptr, 0);\n    }\n`, ""],
     [
@@ -77,7 +81,7 @@ for (const [name, free] of [["Engine", "engine"], ["Handle", "handle"]]) {
  * Makes the glue import the package's own scripts: it imports copies from its own folders. `adopt`
  * receives the path of each script, which is put beside the glue.
  */
-export function finishGlue(glue, adopt) {
+export function finishGlue(glue, adopt, changes = CHANGES) {
   const lines = glue.replace(/\n$/, "").split("\n").map((line) => {
     const [, path] = /^import .*?["'](.+?)["']/.exec(line) ?? [];
     if (!path) return line;
@@ -85,7 +89,7 @@ export function finishGlue(glue, adopt) {
     return line.replaceAll(path, `./${basename(path)}`);
   });
   let text = lines.join("\n");
-  for (const [from, to] of CHANGES) {
+  for (const [from, to] of changes) {
     if (!text.includes(from)) throw new Error(`the glue of this wasm-bindgen has no \`${from}\``);
     text = text.replaceAll(from, () => to);
   }
@@ -105,16 +109,25 @@ export function shortNames(glue) {
 /** Replaces each name in the text or the bytes. */
 const shortened = (text, names) => names.reduce((rest, [hash, number]) => rest.replaceAll(hash, number), text);
 
-function finish(folder) {
+/** The files of each module beside its glue: the module as text, and whether it is a file too. */
+const MODULES = {
+  edgelatch: { changes: [...CLIENT_CHANGES, ...CHANGES], inline: "inline.js", isFile: true },
+  testing: { changes: CHANGES, inline: "testing-inline.js", isFile: false },
+};
+
+function finish(folder, name) {
+  const { changes, inline, isFile } = MODULES[name];
   const file = (name) => join(folder, name);
-  const glue = finishGlue(readFileSync(file("edgelatch.js"), "utf8"), (path) => copyFileSync(file(path), file(basename(path))));
-  rmSync(file("snippets"), { recursive: true });
+  const adopt = (path) => copyFileSync(file(path), file(basename(path)));
+  const glue = finishGlue(readFileSync(file(`${name}.js`), "utf8"), adopt, changes);
+  rmSync(file("snippets"), { recursive: true, force: true });
   const names = shortNames(glue);
-  writeFileSync(file("edgelatch.js"), shortened(glue, names));
+  writeFileSync(file(`${name}.js`), shortened(glue, names));
   // `latin1` maps each byte to one character and back.
-  const module = Buffer.from(shortened(readFileSync(file("edgelatch_bg.wasm"), "latin1"), names), "latin1");
-  writeFileSync(file("edgelatch_bg.wasm"), module);
-  writeFileSync(file("inline.js"), moduleOf(module));
+  const module = Buffer.from(shortened(readFileSync(file(`${name}_bg.wasm`), "latin1"), names), "latin1");
+  writeFileSync(file(inline), moduleOf(module));
+  if (isFile) writeFileSync(file(`${name}_bg.wasm`), module);
+  else rmSync(file(`${name}_bg.wasm`));
 }
 
-if (import.meta.main) finish(process.argv[2]);
+if (import.meta.main) finish(process.argv[2], process.argv[3]);

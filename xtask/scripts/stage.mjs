@@ -11,21 +11,25 @@ import { extname, join } from "node:path";
 
 /** The entries of the npm package. */
 const ENTRIES = ["edge-light.js", "index.js", "slim.js", "workerd.js"];
-/** The entries over clients of the others, which share nothing with them. */
-const COMPANIONS = ["log.js", "opentelemetry.js", "redlock.js", "upstash-lock.js", "web-locks.js"];
+/** The entries beside clients of the others, which share nothing with them. */
+const COMPANIONS = ["log.js", "opentelemetry.js", "redlock.js", "testing.js", "upstash-lock.js", "web-locks.js"];
 /** The entries that `require` also finds. */
-const COMMON_JS = ["index", "log", "opentelemetry", "redlock", "slim", "upstash-lock", "web-locks"];
-/** The scripts of the entries: those that several entries share are joined to `edgelatch.js`. */
+const COMMON_JS = ["index", "log", "opentelemetry", "redlock", "slim", "testing", "upstash-lock", "web-locks"];
+/** The scripts that are joined to entries; those that several entries share, to `edgelatch.js`. */
 const SHARED = [
   "api.js", "decode.js", "driver.js", "emitter.js", "errors.js", "mark.js", "methods.js", "observe.js", "options.js", "public.js", "random.js",
-  "start.js",
-  "wasm/edgelatch.js", "wasm/web.js",
+  "start.js", "wasm/edgelatch.js", "wasm/testing.js", "wasm/web.js",
 ];
 /** The files and packages that stay separate. */
-const SEPARATE = ["./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js", "@opentelemetry/api"];
+const SEPARATE = [
+  "./wasm/edgelatch_bg.wasm", "./wasm/edgelatch_bg.wasm?module", "./wasm/inline.js", "./wasm/testing-inline.js", "@opentelemetry/api",
+];
+/** Those of them that are scripts, and have a copy for `require`. */
+const INLINE = ["inline", "testing-inline"];
 /** The declarations that have a copy for `require`. */
 const DECLARATIONS = [
-  "errors", "fair-read-write", "index", "log", "objects", "opentelemetry", "options", "redlock", "slim", "upstash-lock", "web-locks",
+  "errors", "fair-read-write", "index", "log", "objects", "opentelemetry", "options", "redlock", "slim", "testing", "upstash-lock",
+  "web-locks",
 ];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are short, since Node prints the line of an error. */
@@ -63,11 +67,11 @@ for (const licence of LICENCES) cpSync(join(pkg, "..", licence), join(folder, li
 // Bundled from the scripts that are not joined yet. For the platform `node`, so that `import` finds
 // the names in it.
 bundle(COMMON_JS.map((name) => `${name}.js`), "--format=cjs", "--platform=node", "--out-extension:.js=.cjs");
-for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAll("./wasm/inline.js", "./wasm/inline.cjs"));
+for (const name of COMMON_JS) write(`${name}.cjs`, read(`${name}.cjs`).replaceAll(/(\.\/wasm\/(?:testing-)?inline)\.js/g, "$1.cjs"));
 // Never executed: TypeScript and attw find the name `default` by it, as `import` finds the other
 // names by a line of esbuild's.
 write("redlock.cjs", `${read("redlock.cjs")}0&&(module.exports.default=0);\n`);
-write("wasm/inline.cjs", read("wasm/inline.js").replaceAll("export const ", "exports."));
+for (const name of INLINE) write(`wasm/${name}.cjs`, read(`wasm/${name}.js`).replaceAll("export const ", "exports."));
 for (const name of DECLARATIONS) write(`${name}.d.cts`, read(`${name}.d.ts`).replaceAll('.js"', '.cjs"'));
 
 bundle(COMPANIONS, "--format=esm");

@@ -19,12 +19,12 @@ const [folder, tarball, flag] = process.argv.slice(2);
 /** The module that programs pass to `edgelatch/slim` themselves. */
 const MODULE = "wasm/edgelatch_bg.wasm";
 /**
- * The entries, each with the files that it loads without importing them. Those with the interfaces
- * of others get clients of the first five.
+ * The entries, each with the files that it loads without importing them. Programs use the others
+ * beside one of the first five.
  */
 const ENTRIES = {
   "index.js": [], "index.cjs": [], "workerd.js": [], "edge-light.js": [], "slim.js": [MODULE], "log.js": [], "opentelemetry.js": [],
-  "redlock.js": [], "upstash-lock.js": [], "web-locks.js": [],
+  "redlock.js": [], "testing.js": [], "upstash-lock.js": [], "web-locks.js": [],
 };
 
 const entries = readdirSync(folder, { recursive: true, withFileTypes: true });

@@ -14,8 +14,8 @@ use crate::process::forward;
 use crate::progress::{quiet, run};
 use crate::setup;
 use crate::workspace::{Workspace, copy_folder, empty_folder};
-use module::StandardLibrary;
 pub(crate) use module::is_reproducible;
+use module::{MODULES, Module, StandardLibrary};
 
 /// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
 /// dependencies over the selected packages, so another selection would build the dependencies
@@ -61,34 +61,55 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
     generate(workspace, std, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
 }
 
-/// Builds the module with its glue into the folder `to`. `folder` has the files of earlier steps.
+/// Builds the modules with their glue into the folder `to`. `folder` has the files of earlier
+/// steps.
 fn generate(workspace: &Workspace, std: StandardLibrary, folder: &Path, to: &Path) -> Result<()> {
-    let module = module::build(workspace, std)?;
-    let fingerprint = Fingerprint::new()
-        .path(&module)?
+    let mut fingerprint = Fingerprint::new()
         .path(&workspace.npm_folder().join("package-lock.json"))?
         .path(&workspace.root.join("xtask/scripts/glue.mjs"))?
         .path(&workspace.root.join("xtask/scripts/encode.mjs"))?
         .bytes(GLUE_FLAGS.as_bytes())
         .bytes(WASM_FEATURES.as_bytes())
         .bytes(WASM_PASSES.as_bytes());
+    let mut built = Vec::new();
+    for module in MODULES {
+        let file = module.build(workspace, std)?;
+        fingerprint = fingerprint.path(&file)?;
+        built.push((module, file));
+    }
     let record = folder.join("wasm.fingerprint");
     if fingerprint.is_recorded(&record) && to.join("inline.js").exists() {
         return Ok(());
     }
+    empty_folder(to.to_owned())?;
+    for (module, file) in built {
+        add_glue(workspace, module, &file, folder, to)?;
+    }
+    fingerprint.record(&record)
+}
+
+/// Adds the glue of a built module to the folder `to`, and makes the module smaller.
+fn add_glue(
+    workspace: &Workspace,
+    Module { name, .. }: Module,
+    built: &Path,
+    folder: &Path,
+    to: &Path,
+) -> Result<()> {
     let raw = empty_folder(folder.join("wasm"))?;
     let mut bindgen = workspace.command("wasm-bindgen");
-    bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", "edgelatch", "--out-dir"]);
-    bindgen.arg(&raw).arg(&module);
-    run(workspace, "npm package: wasm-bindgen, the glue to JavaScript", &mut bindgen)?;
+    bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", name, "--out-dir"]);
+    bindgen.arg(&raw).arg(built);
+    let about = format!("npm package: wasm-bindgen, the glue of {name} to JavaScript");
+    run(workspace, &about, &mut bindgen)?;
 
-    copy_folder(&raw, &empty_folder(to.to_owned())?)?;
+    copy_folder(&raw, to)?;
+    let file = format!("{name}_bg.wasm");
     let mut opt = workspace.command("wasm-opt");
     opt.args(WASM_PASSES.split(' ')).args(WASM_FEATURES.split(' '));
-    opt.arg(raw.join("edgelatch_bg.wasm")).arg("-o").arg(to.join("edgelatch_bg.wasm"));
-    run(workspace, "npm package: wasm-opt -Oz, fewer bytes", &mut opt)?;
-    quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(to))?;
-    fingerprint.record(&record)
+    opt.arg(raw.join(&file)).arg("-o").arg(to.join(&file));
+    run(workspace, &format!("npm package: wasm-opt -Oz, fewer bytes of {name}"), &mut opt)?;
+    quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(to).arg(name))
 }
 
 /// Packs the npm package for publication, and returns the path of the tarball.

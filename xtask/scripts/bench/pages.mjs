@@ -34,6 +34,7 @@ const ROWS = {
   "entry log.js": "`log.js`, beside one of these",
   "entry opentelemetry.js": "`opentelemetry.js`, beside one of these and `@opentelemetry/api`",
   "entry redlock.js": "`redlock.js`, beside one of these",
+  "entry testing.js": "`testing.js`, in tests, beside one of these",
   "entry upstash-lock.js": "`upstash-lock.js`, beside one of these",
   "entry web-locks.js": "`web-locks.js`, beside one of these",
   "wasm/edgelatch_bg.wasm": "of these: the module, as a file",

@@ -1,4 +1,4 @@
-//! Builds the WebAssembly module of the npm package.
+//! Builds the WebAssembly modules of the npm package.
 
 use std::env;
 use std::fs;
@@ -14,6 +14,21 @@ use crate::workspace::{Workspace, empty_folder};
 /// repeated in several branches so that it is partly saved after them.
 const FLAGS: &str = "-Cllvm-args=--max-store-memcpy=1 -Cllvm-args=--enable-pre=false \
      -Cllvm-args=--enable-load-pre=false";
+
+/// A WebAssembly module of the npm package.
+#[derive(Clone, Copy)]
+pub(super) struct Module {
+    /// The name of its files in `pkg/wasm`.
+    pub(super) name: &'static str,
+    /// The crate that it is built from, with the feature `js`.
+    package: &'static str,
+}
+
+/// The module of the clients, and that of the entry `edgelatch/testing`.
+pub(super) const MODULES: [Module; 2] = [
+    Module { name: "edgelatch", package: "edgelatch" },
+    Module { name: "testing", package: "edgelatch-testing" },
+];
 
 /// The standard library of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,50 +55,65 @@ impl StandardLibrary {
     }
 }
 
-/// Returns whether a second build of the module and of its dependencies is byte for byte the same.
+/// Returns whether a second build of the modules and of their dependencies is byte for byte the
+/// same.
 pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
     let std = StandardLibrary::available(workspace);
     let again = empty_folder(workspace.folder("again")?)?;
-    let (first, second) = (build(workspace, std)?, build_in(workspace, std, &again)?);
-    let same = fs::read(first)? == fs::read(second)?;
+    let mut same = true;
+    for module in MODULES {
+        let first = module.build(workspace, std)?;
+        same &= fs::read(first)? == fs::read(module.build_in(workspace, std, &again)?)?;
+    }
     // The second build occupies half a gigabyte.
     fs::remove_dir_all(again)?;
     Ok(same)
 }
 
-/// Builds the module below target.
-pub(super) fn build(workspace: &Workspace, std: StandardLibrary) -> Result<PathBuf> {
-    build_in(workspace, std, &std.folder(workspace)?)
-}
-
-fn build_in(workspace: &Workspace, std: StandardLibrary, folder: &Path) -> Result<PathBuf> {
-    let mut flags = format!("{FLAGS} {}", remap_flags(workspace));
-    let mut command = match std {
-        StandardLibrary::ForSize => {
-            let compiler = wasm::std_compiler(workspace).context("no source of std")?;
-            flags = format!("{STD_FLAGS} {flags}");
-            compiler.cargo_for_std(workspace)
-        }
-        StandardLibrary::Distributed => {
-            println!("  a plain build: the smallest package needs the standard library's source");
-            let mut command = workspace.command("cargo");
-            wasm::compiler(workspace).context("no compiler for wasm")?.apply(&mut command);
-            command
-        }
-    };
-    command
-        // Of one crate type only: if a Rust library is built too, the optimizer has to keep what
-        // that may need.
-        .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
-        .args(["--package", "edgelatch", "--target-dir"])
-        .arg(folder)
-        .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
-    if std == StandardLibrary::ForSize {
-        command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="]);
+impl Module {
+    /// Builds the module below target.
+    pub(super) fn build(self, workspace: &Workspace, std: StandardLibrary) -> Result<PathBuf> {
+        self.build_in(workspace, std, &std.folder(workspace)?)
     }
-    run(workspace, "npm package: cargo build to WebAssembly", &mut command)?;
-    Ok(folder.join(wasm::TARGET).join("npm/edgelatch.wasm"))
+
+    fn build_in(
+        self,
+        workspace: &Workspace,
+        std: StandardLibrary,
+        folder: &Path,
+    ) -> Result<PathBuf> {
+        let mut flags = format!("{FLAGS} {}", remap_flags(workspace));
+        let mut command = match std {
+            StandardLibrary::ForSize => {
+                let compiler = wasm::std_compiler(workspace).context("no source of std")?;
+                flags = format!("{STD_FLAGS} {flags}");
+                compiler.cargo_for_std(workspace)
+            }
+            StandardLibrary::Distributed => {
+                println!(
+                    "  a plain build: the smallest package needs the standard library's source"
+                );
+                let mut command = workspace.command("cargo");
+                wasm::compiler(workspace).context("no compiler for wasm")?.apply(&mut command);
+                command
+            }
+        };
+        command
+            // Of one crate type only: if a Rust library is built too, the optimizer has to keep
+            // what that may need.
+            .args(["rustc", "--crate-type", "cdylib", "--profile", "npm", "--lib"])
+            .args(["--package", self.package, "--target-dir"])
+            .arg(folder)
+            .args(["--target", wasm::TARGET, "--no-default-features", "--features", "js"])
+            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
+        if std == StandardLibrary::ForSize {
+            command.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="]);
+        }
+        let about = format!("npm package: cargo build of {} to WebAssembly", self.package);
+        run(workspace, &about, &mut command)?;
+        let file = self.package.replace('-', "_") + ".wasm";
+        Ok(folder.join(wasm::TARGET).join("npm").join(file))
+    }
 }
 
 /// Maps paths in panic messages, so that they do not depend on the folder of the build.

@@ -36,7 +36,13 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
     }
 
     let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
-    for features in ["js", "reqwest,web", "metrics,tracing,web"] {
+    let libraries = [
+        ("edgelatch", "js"),
+        ("edgelatch", "reqwest,web"),
+        ("edgelatch", "metrics,tracing,web"),
+        ("edgelatch-testing", "js"),
+    ];
+    for (package, features) in libraries {
         let mut command = cargo(session);
         compiler.apply(&mut command);
         // A linked compiler has no clippy, so its own warnings are checked.
@@ -45,10 +51,11 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
             Compiler::Linked(_) => command.args(["rustc", "--profile", "check"]),
         };
         command
-            .args(["--package", "edgelatch", "--lib", "--target", wasm::TARGET])
+            .args(["--package", package, "--lib", "--target", wasm::TARGET])
             .args(["--no-default-features", "--features", features])
             .args(DENY_WARNINGS);
-        report += session.check(&format!("lints: WebAssembly, with {features}"), &mut command)?;
+        report += session
+            .check(&format!("lints: WebAssembly, {package} with {features}"), &mut command)?;
     }
     Ok(report)
 }

@@ -1,7 +1,7 @@
 //! The suites.
 
 use super::node::Fixture::{
-    Demo, Examples, Gateway, GatewayProgram, Jsr, Package, Peer, PlainPackage, Site,
+    Bundlers, Demo, Examples, Gateway, GatewayProgram, Jsr, Package, Peer, PlainPackage, Site,
 };
 use super::node::{SOAK, bundlers, package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
@@ -213,6 +213,11 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/runtimes/web_locks/run.mjs", &[Package, Gateway]),
     )
     .with_tools(&[Chromium]),
+    Suite::new(
+        "testing",
+        "edgelatch/testing under fake timers of Node, in Deno and Bun; in a full run of Vitest and Jest, and in jsdom; the page about it",
+        Node("tests/testing/run.mjs", &[Package, Bundlers]),
+    ),
     Suite::new(
         "proxies",
         "the gateway behind nginx and Caddy, and called by pages on other origins",
