@@ -6,8 +6,12 @@
  * follows the fake timers of Vitest, Jest and Node. `docs/testing.md` has a test of each failure.
  */
 
-/** The kinds of objects that can be held. `read` and `write` are the sides of a read-write lock. */
-export type HeldKind = "lock" | "fairLock" | "read" | "write" | "groupLock" | "semaphore" | "permitExpirableSemaphore";
+/**
+ * The kinds of objects that can be held. `read` and `write` are the sides of a read-write lock,
+ * `fairRead` and `fairWrite` those of a fair one.
+ */
+export type HeldKind =
+  | "lock" | "fairLock" | "fairRead" | "fairWrite" | "read" | "write" | "groupLock" | "semaphore" | "permitExpirableSemaphore";
 
 /** An object that is held. */
 export interface Held {

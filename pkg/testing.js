@@ -4,7 +4,7 @@ import { decode } from "./decode.js";
 import { order, size, text } from "./wasm/testing-inline.js";
 import { TestGateway, initSync } from "./wasm/testing.js";
 
-const KINDS = ["lock", "fairLock", "read", "write", "semaphore", "permitExpirableSemaphore"];
+const KINDS = ["lock", "fairLock", "fairRead", "fairWrite", "read", "write", "semaphore", "permitExpirableSemaphore"];
 const DEFAULT_LEASE_MS = 30_000;
 const INT_MAX = 2 ** 31 - 1;
 /** The headers of every response: clients read none that a gateway in memory would send. */

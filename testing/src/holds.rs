@@ -183,8 +183,10 @@ impl Redis {
     fn expire(&mut self, held: &Held) {
         let Some(key) = stored_under(&held.name, held.kind) else { return };
         match held.kind {
-            Kind::Semaphore | Kind::PermitExpirableSemaphore => self.model.run_out(&key, 0),
-            _ => drop(self.model.delete(&key)),
+            Kind::Lock | Kind::FairLock | Kind::Read | Kind::Write | Kind::GroupLock => {
+                self.model.delete(&key);
+            }
+            _ => self.model.run_out(&key, 0),
         }
     }
 }
@@ -199,7 +201,8 @@ fn holds_in(fields: &BTreeMap<String, String>, kind: Kind) -> u64 {
     fields.iter().map(count).sum()
 }
 
-/// The number of permits in the set of a semaphore's holds, and the end of the first hold.
+/// The number of permits, or of holders, in the set of a semaphore or fair read-write lock, and the
+/// end of the first hold.
 fn permits_in(members: &BTreeMap<String, i64>, kind: Kind, now_ms: u64) -> (u64, Option<u64>) {
     let skew = match kind {
         Kind::PermitExpirableSemaphore => PEER_SKEW_DEFAULT,
@@ -208,10 +211,13 @@ fn permits_in(members: &BTreeMap<String, i64>, kind: Kind, now_ms: u64) -> (u64,
     let ends = |score: i64| u64::try_from(score).ok()?.checked_sub(millis(skew));
     let permits = |member: &str| match kind {
         Kind::Semaphore => member.split('|').next().and_then(|it| it.parse().ok()).unwrap_or(0),
+        Kind::FairRead => u64::from(member.starts_with('s')),
+        Kind::FairWrite => u64::from(member.starts_with('x')),
         _ => 1,
     };
     let held = members.iter().filter_map(|(member, score)| Some((permits(member), ends(*score)?)));
-    let held: Vec<(u64, u64)> = held.filter(|(_, end)| *end > now_ms).collect();
+    let held: Vec<(u64, u64)> =
+        held.filter(|(permits, end)| *permits > 0 && *end > now_ms).collect();
     let first = held.iter().map(|(_, end)| *end).min();
     let never = u64::try_from(NEVER).unwrap_or(u64::MAX).saturating_sub(millis(skew));
     (held.iter().map(|(permits, _)| permits).sum(), first.filter(|end| *end < never))
@@ -222,7 +228,8 @@ fn stored_under(name: &str, kind: Kind) -> Option<String> {
     let target = kind.target(LockName::parse(name).ok()?, 1).ok()?;
     let call = target.inspect(REQUEST, None);
     let place = match kind {
-        Kind::Lock | Kind::FairLock | Kind::Read | Kind::Write => 0,
+        Kind::Lock | Kind::FairLock | Kind::FairRead | Kind::FairWrite => 0,
+        Kind::Read | Kind::Write => 0,
         Kind::GroupLock => 1,
         Kind::Semaphore | Kind::PermitExpirableSemaphore => 2,
     };

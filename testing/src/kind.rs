@@ -1,13 +1,16 @@
 //! The kinds of objects that can be held.
 
 use edgelatch_proto::error::InvalidOption;
-use edgelatch_proto::name::LockName;
+use edgelatch_proto::name::{ClientId, LockName};
 use edgelatch_proto::protocol::calls::{
-    BatchSize, FairCalls, FairSettings, GroupCalls, LockCalls, PermitCalls, PermitCount, ReadCalls,
-    SemaphoreCalls, Target, WriteCalls,
+    BatchSize, FairCalls, FairMode, FairReadWriteCalls, FairReadWriteSettings, FairSettings,
+    GroupCalls, LockCalls, PermitCalls, PermitCount, ReadCalls, SemaphoreCalls, Target, WriteCalls,
 };
 use edgelatch_proto::protocol::script::Publish;
 use edgelatch_proto::timing::PeerSkew;
+
+/// The client that queries of a fair read-write lock show for a hold of another client.
+const CLIENT: &str = "another-client";
 
 /// The kind of an object that can be held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +21,10 @@ pub enum Kind {
     Lock,
     /// A fair lock.
     FairLock,
+    /// The read side of a fair read-write lock.
+    FairRead,
+    /// The write side of a fair read-write lock.
+    FairWrite,
     /// The read side of a read-write lock.
     Read,
     /// The write side of a read-write lock.
@@ -31,9 +38,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Lock,
         Self::FairLock,
+        Self::FairRead,
+        Self::FairWrite,
         Self::Read,
         Self::Write,
         Self::GroupLock,
@@ -42,11 +51,13 @@ impl Kind {
     ];
 
     /// The name of the method that creates such an object in the npm package; `read` and `write`
-    /// for the sides of a read-write lock.
+    /// for the sides of a read-write lock, `fairRead` and `fairWrite` for those of a fair one.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lock => "lock",
             Self::FairLock => "fairLock",
+            Self::FairRead => "fairRead",
+            Self::FairWrite => "fairWrite",
             Self::Read => "read",
             Self::Write => "write",
             Self::GroupLock => "groupLock",
@@ -60,9 +71,10 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Returns the kind whose acquisition runs this script.
-    pub(crate) fn acquired_by(script: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| script.strip_suffix("_acquire") == Some(kind.prefix()))
+    /// Returns the kinds whose acquisition runs this script: two for a fair read-write lock.
+    pub(crate) fn acquired_by(script: &str) -> impl Iterator<Item = Self> {
+        let prefix = script.strip_suffix("_acquire").unwrap_or_default();
+        Self::ALL.into_iter().filter(move |kind| kind.prefix() == prefix)
     }
 
     /// The common beginning of the names of its scripts.
@@ -70,6 +82,7 @@ impl Kind {
         match self {
             Self::Lock => "lock",
             Self::FairLock => "fair",
+            Self::FairRead | Self::FairWrite => "fair_rw",
             Self::Read => "read",
             Self::Write => "write",
             Self::GroupLock => "group",
@@ -80,7 +93,11 @@ impl Kind {
 
     /// Whether objects of both kinds can exist under one name: the sides of a read-write lock.
     pub(crate) const fn can_be_beside(self, other: Self) -> bool {
-        matches!((self, other), (Self::Read | Self::Write, Self::Read | Self::Write))
+        matches!(
+            (self, other),
+            (Self::Read | Self::Write, Self::Read | Self::Write)
+                | (Self::FairRead | Self::FairWrite, Self::FairRead | Self::FairWrite)
+        )
     }
 
     /// Creates the calls about an object of this kind.
@@ -93,6 +110,8 @@ impl Kind {
         Ok(match self {
             Self::Lock => Target::Lock(LockCalls::new(name, publish)),
             Self::FairLock => Target::Fair(FairCalls::new(name, FairSettings::default(), publish)),
+            Self::FairRead => fair_side(name, FairMode::Shared)?,
+            Self::FairWrite => fair_side(name, FairMode::Exclusive)?,
             Self::Read => Target::Read(ReadCalls::new(name, publish)),
             Self::Write => Target::Write(WriteCalls::new(name, publish)),
             Self::GroupLock => {
@@ -106,4 +125,11 @@ impl Kind {
             }
         })
     }
+}
+
+/// The calls about one side of a fair read-write lock.
+fn fair_side(name: LockName, mode: FairMode) -> Result<Target, InvalidOption> {
+    let (settings, client) = (FairReadWriteSettings::default(), ClientId::parse(CLIENT)?);
+    let calls = FairReadWriteCalls::new(name, mode, settings, client, Publish::Plain);
+    Ok(Target::FairReadWrite(calls))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use edgelatch_proto::protocol::reply::RespValue;
 use edgelatch_proto::protocol::scope::{ObjectKind, Touched, touched};
-use edgelatch_proto::protocol::script::Script;
+use edgelatch_proto::protocol::script::{Script, scripts};
 
 use crate::command::CommandResult;
 use crate::kind::Kind;
@@ -48,14 +48,24 @@ impl Redis {
     ) -> CommandResult {
         let keys_read: Vec<&str> = keys.iter().map(String::as_str).collect();
         let args_read: Vec<&str> = args.iter().map(String::as_str).collect();
-        let touched =
-            touched(script, &keys_read, &args_read).ok_or("ERR not a call of this library")?;
-        self.check_types(&touched, now_millis(now))?;
-        let values = self.model.run_script(script.name, keys, args, touched.not_after, micros(now));
+        let touched = touched(script, &keys_read, &args_read);
+        // A query of a namespace touches names that its keys do not determine.
+        if touched.is_none() && !is_query(script, keys, args) {
+            return Err("ERR not a call of this library".into());
+        }
+        let touched = touched.as_ref();
+        // The keys of a fair read-write lock are its own, and none has the bare name.
+        if let Some(touched) = touched.filter(|_| !script.name.starts_with("fair_rw_")) {
+            self.check_types(touched, now_millis(now))?;
+        }
+        let not_after = touched.and_then(|touched| touched.not_after);
+        let values = self.model.run_script(script.name, keys, args, not_after, micros(now));
         match values.as_slice() {
             // An error of the script itself.
             [RespValue::Text(error)] => return Err(error.clone()),
-            [RespValue::Int(1 | 2), ..] => self.remember(script.name, &touched),
+            [RespValue::Int(1 | 2), ..] => {
+                touched.into_iter().for_each(|touched| self.remember(script.name, touched));
+            }
             _ => {}
         }
         Ok(values)
@@ -83,12 +93,19 @@ impl Redis {
 
     /// Remembers the objects that a script has acquired.
     fn remember(&mut self, script: &str, touched: &Touched) {
-        let Some(kind) = Kind::acquired_by(script) else { return };
-        for name in touched.names() {
-            self.objects.retain(|(other, known)| other != name || known.can_be_beside(kind));
-            self.objects.insert((name.to_owned(), kind));
+        for kind in Kind::acquired_by(script) {
+            for name in touched.names() {
+                self.objects.retain(|(other, known)| other != name || known.can_be_beside(kind));
+                self.objects.insert((name.to_owned(), kind));
+            }
         }
     }
+}
+
+/// Whether a call is the query of a namespace, in the form of this library.
+fn is_query(script: &Script, keys: &[String], args: &[String]) -> bool {
+    let keep = args.get(2).map(|keep| keep.parse::<u64>());
+    *script == scripts::FAIR_RW_QUERY && keys.len() == 2 && matches!(keep, Some(Ok(_)))
 }
 
 /// The time of Redis' clock in microseconds. At least a millisecond: a token, which follows this

@@ -28,6 +28,8 @@ async fn another_client_holds_and_releases_each_kind() {
     for (name, kind) in [
         ("lock", Kind::Lock),
         ("fair", Kind::FairLock),
+        ("fair sides", Kind::FairRead),
+        ("fair sides", Kind::FairWrite),
         ("sides", Kind::Read),
         ("sides", Kind::Write),
         ("semaphore", Kind::Semaphore),
