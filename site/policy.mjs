@@ -7,7 +7,9 @@ export function withPolicy(html) {
   const scripts = [...html.matchAll(/<script\b(?![^>]*\bsrc=)[^>]*>([^]*?)<\/script>/g)].map(([, text]) => text);
   const hashes = scripts.map((text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
   const policy = [
-    "default-src 'none'",
+    // Firefox applies it to the scripts of other pages that VitePress prefetches.
+    "default-src 'self'",
+    "object-src 'none'",
     `script-src ${["'self'", ...new Set(hashes)].join(" ")}`,
     // Shiki and VitePress write styles into the markup.
     "style-src 'self' 'unsafe-inline'",

@@ -27,7 +27,7 @@ test("the documentation is loaded from its address, and allows no other origin",
   const policy = response.headers.get("content-security-policy");
   assert.equal(policy, "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   const [, own] = /<meta http-equiv="Content-Security-Policy" content="([^"]+)"/.exec(await response.text());
-  assert.match(own, /^default-src 'none'; script-src 'self' ('sha256-[A-Za-z0-9+/=]+' ?)+; /);
+  assert.match(own, /^default-src 'self'; object-src 'none'; script-src 'self' ('sha256-[A-Za-z0-9+/=]+' ?)+; /);
   const visit = await open(VISITORS[1], () => false, "/docs/errors");
   await visit.page.getByRole("heading", { name: /^Errors/, level: 1 }).waitFor();
   await visit.end();
