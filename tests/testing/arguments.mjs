@@ -7,7 +7,12 @@ import { before, test } from "node:test";
 export function argumentTests(load) {
   let createTestGateway;
   before(async () => ({ createTestGateway } = await load()));
+  const create = (options) => createTestGateway(options);
+  methodTests(create);
+  requestTests(create);
+}
 
+function methodTests(createTestGateway) {
   test("invalid arguments are rejected with the option and what it accepts", () => {
     const gateway = createTestGateway();
     for (const [call, message] of [
@@ -44,7 +49,9 @@ export function argumentTests(load) {
     assert.deepEqual(other.held(), []);
     other.hold("a");
   });
+}
 
+function requestTests(createTestGateway) {
   test("fetch fails as the fetch of a runtime does", async () => {
     const gateway = createTestGateway();
     const init = { method: "POST", headers: { authorization: `Bearer ${gateway.token}` }, body: "[]" };

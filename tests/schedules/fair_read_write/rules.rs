@@ -16,7 +16,8 @@ fn no_waiter_is_overtaken_and_no_owner_granted_twice_despite_faults() {
     let coverage = assert_all_hold::<FairRw>(SCHEDULES, plan);
     coverage.assert_above(4 * SCHEDULES, &["exclusive grants", "shared grants"]);
     coverage.assert_above(SCHEDULES, &["copies", "deaths", "queries"]);
-    coverage.assert_above(SCHEDULES / 4, &["takeovers", "steals", "restored places", "losses"]);
+    coverage.assert_above(SCHEDULES / 4, &["takeovers", "steals", "losses"]);
+    coverage.assert_above(SCHEDULES / 20, &["restored places"]);
 }
 
 /// A rule, the change of the schedules that shows its purpose, and the invariant that it keeps.
@@ -45,16 +46,12 @@ fn calm(plan: &mut Plan<Settings>) {
     plan.settings.give_up_percent = 15;
 }
 
-fn forces(plan: &mut Plan<Settings>) {
-    plan.settings.force_percent = 30;
-}
-
 fn long_waits(plan: &mut Plan<Settings>) {
     plan.settings.max_wait = 9_000;
     plan.settings.max_round = 300;
 }
 
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 19] = [
     ("an owner is granted once", usual, "granted twice"),
     ("a copy of a poll only reads", usual, "a copy of a poll has an effect"),
     ("a release leaves a tombstone", usual, "after its end"),
@@ -73,11 +70,7 @@ const RULES: [Rule; 23] = [
     ("the first shared grant mints a token", usual, "is not above"),
     ("a repeat extends the hold", usual, "does not extend"),
     ("a renewal needs hold and token", usual, "after its end"),
-    ("the previous owner's place passes over", long_waits, "is overtaken by"),
-    ("the previous owner's hold passes over", long_waits, "has ended but is still stored"),
-    ("the previous owner gets a tombstone", long_waits, "after its end"),
-    ("every call extends the registered end", usual, "a query lists"),
-    ("a forced release is recorded", forces, "by force twice"),
+    ("the previous owner's place passes over", long_waits, "order of arrival"),
 ];
 
 #[test]
