@@ -102,7 +102,9 @@ export interface GatewayOptions {
    * slow gateway.
    */
   requestTimeoutMs?: number;
-  /** A line for each step of a lock's life: `log` or `logTo(…)` of `edgelatch/log`. */
+  /**
+   * A line for each step of a lock's life: `log` or `logTo(…)` of `edgelatch/log`. Default: none.
+   */
   log?: Log;
   /**
    * Whether scripts start with Upstash's key-locking line. Default `auto`: yes for hosts below
