@@ -151,3 +151,16 @@ async fn a_hold_that_was_lost_is_not_entered_again() {
     assert_eq!(next.is_held().await, Ok(true));
     next.release().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_repeated_release_of_a_shared_hold_that_was_lost_reports_the_loss() {
+    let env = TestEnv::new().await;
+    let lock = env.client().owner().lock("job").unwrap();
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    env.redis.query::<u64>(&["DEL", "job"]).await;
+    assert_eq!(inner.is_held().await, Ok(false));
+    for _ in 0..2 {
+        assert_eq!(outer.release().await, Ok(Released::WasLost));
+    }
+    assert_eq!(inner.release().await, Ok(Released::WasLost));
+}

@@ -23,7 +23,8 @@ impl Engine {
             self.finish(op, Outcome::Released(Ok(Released::WasLost)));
             return op;
         };
-        if !again && !hold.remove_lease() {
+        let is_shared = if again { hold.hold_count() > 0 } else { !hold.remove_lease() };
+        if is_shared {
             hold.expire_if_due(cx.now);
             let is_lost = matches!(hold.end(), Some(LeaseEnd::Lost(_)));
             let released = if is_lost { Released::WasLost } else { Released::Released };
