@@ -33,8 +33,9 @@ impl<T: Transport, H: Host> fmt::Debug for Driver<T, H> {
     }
 }
 
-/// If the driver is dropped, as by a runtime that shuts down, requests under way have no reply. An
-/// operation that is still awaited starts another driver.
+/// If the driver is dropped, as by a runtime that shuts down, requests under way have no reply. A
+/// task that still awaits an operation starts another driver if this was the driver of all
+/// operations.
 impl<T: Transport, H: Host> Drop for Driver<T, H> {
     fn drop(&mut self) {
         if !self.has_ended {

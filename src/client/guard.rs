@@ -92,11 +92,11 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// Executes `write` on the key, unless the lease has ended or Redis has seen a newer token.
     /// Writes of one lease to one key are executed one after the other.
     ///
-    /// Sends one request. If the client does not know the clock of this Redis yet, which bounds the
-    /// write, it sends a query before that.
+    /// Sends one request. The write has a bound on the clock of this Redis: a client that does not
+    /// know that clock yet sends a query first.
     ///
     /// `name` selects the lock that protects the key, among those of a multi-lock or redLock;
-    /// `None` selects the first.
+    /// `None` selects the lock of [`Lease::name`], which for a redLock may differ between leases.
     ///
     /// # Errors
     /// [`GuardError`]; [`InvalidOption`] with the option `lease` for a lease of any lock but the
@@ -129,6 +129,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
             Some(name) => lease.token_of(name),
             None => Some(lease.token()),
         };
+        // The owner only distinguishes leases with the same token, so that of any part will do.
         let owner = lease.first_counting_part(|_, _, grant| grant.owner);
         let (Some(token), Some(owner)) = (token, owner) else {
             let accepted = "the name of a lock that the lease holds";
@@ -143,8 +144,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: permit.number };
         let call = self.client.query_with_history(|id| self.calls.write(id, bound, stamp, write));
-        let (reply, may_repeat) = call.await.map_err(GuardError::Request)?;
-        write_result(&reply, may_repeat)
+        let (reply, is_unsure) = call.await.map_err(GuardError::Request)?;
+        write_result(&reply, is_unsure)
     }
 
     /// The bound of a write that is sent now. If Redis' clock is not known yet, a query is sent
@@ -178,9 +179,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// is sent, unless it is [`repeatable`](UserScript::repeatable).
     ///
     /// # Errors
-    /// [`EvalError`]; `InvalidOption` for a lease that is held on several gateways, or in several
-    /// slots of a cluster. The writes of a script before its failure remain, since Redis undoes
-    /// nothing.
+    /// [`EvalError`]; `InvalidOption` for a lease of permits or of a fair read-write lock, for a
+    /// lease that is held on several gateways or in several slots of a cluster, and for a key in
+    /// another slot than the lock's. The writes of a script before its failure remain, since Redis
+    /// undoes nothing.
     pub async fn eval(&self, script: &UserScript) -> Result<String, Error<EvalError>> {
         self.run_script(script).await.map_err(|kind| self.error(kind))
     }

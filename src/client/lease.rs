@@ -35,7 +35,8 @@ pub struct Lease<T: Transport, H: Host> {
     redacts: bool,
 }
 
-/// A reference to a hold in the engine, which removes the hold after the last one.
+/// One lease's reference to a hold, shared with the lease's futures. The engine removes the hold
+/// after the last reference of all its leases.
 pub(super) struct HoldRef<T: Transport, H: Host> {
     pub(super) shared: Arc<Shared<T, H>>,
     pub(super) id: HoldId,
@@ -57,7 +58,8 @@ impl<T: Transport, H: Host> HoldRef<T, H> {
 impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
     fn drop(&mut self) {
         self.observe_drop();
-        // A task with another lease of this hold may wait for its events too.
+        // Removes the wakers that the futures of this lease have stored. They are woken too, so
+        // that a task with another lease of this hold stores its waker again.
         self.shared.wake_waiting(Source::Hold(self.id));
         self.shared.change(|engine, cx| engine.forget(self.id, cx));
     }
@@ -67,7 +69,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the fencing token, which rises with every grant of this name. Send it with each
     /// write that the lock protects.
     ///
-    /// For several locks as one it is the token of the first that counts for the hold; see
+    /// For a multi-lock or redLock it is the token of the first lock that counts for the hold; see
     /// [`token_of`](Self::token_of).
     pub fn token(&self) -> FencingToken {
         self.read(|engine, id| engine.token(id)).unwrap_or(self.hold.granted_token)
@@ -75,14 +77,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Returns the fencing token of the lock `name` among those of a multi-lock or redLock: fence
     /// the data that a lock protects with the token of that lock. Returns `None` if no lock of this
-    /// name is among them.
+    /// name counts for the hold.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.read(|engine, id| engine.token_of(id, name))
     }
 
-    /// Returns the lock's name; for a multi-lock or redLock, the name of the first, in the order
-    /// that all clients use, that counts for the hold; [`token`](Self::token) is its token. Errors
-    /// name all of them.
+    /// Returns the lock's name. For a multi-lock or redLock it is the name of the first lock that
+    /// counts for the hold, in the order that all clients use; [`token`](Self::token) is the token
+    /// of that lock. Errors name all of them.
     pub fn name(&self) -> &LockName {
         &self.hold.name
     }
@@ -198,7 +200,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns a future that completes when the lease is lost, at its expiry at the latest; it
-    /// never completes after a release that was confirmed. It renews nothing.
+    /// never completes once the last release has ended the hold ([`Released::Released`]). It renews
+    /// nothing.
     pub fn lost(&self) -> impl Future<Output = LossReason> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
@@ -257,7 +260,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
-    /// the same result, or sends the request again after an error or a dropped future.
+    /// the present result of the hold, or sends the request again after an error or a dropped
+    /// future.
     ///
     /// # Errors
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and

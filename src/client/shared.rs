@@ -30,9 +30,9 @@ pub(super) struct Shared<T: Transport, H: Host> {
     pub(super) host: Arc<H>,
     /// Starts a driver; `None` if each operation drives its own I/O.
     pub(super) spawn: Option<Spawn<T, H>>,
-    /// Whether one driver does the I/O of all operations. Otherwise the operations that begin in
-    /// one turn of the event loop have a driver of their own: a Worker's I/O belongs to one
-    /// incoming HTTP request. Without `spawn` there is no driver.
+    /// With `spawn`: whether one driver does the I/O of all operations. Otherwise those that begin
+    /// in one turn of the event loop share a driver: a Worker's I/O belongs to one incoming HTTP
+    /// request. Without `spawn`, each operation polls a driver of its own.
     has_one_driver: bool,
     /// If this client has several gateways: the client of each one.
     members: Vec<Arc<Self>>,
@@ -113,9 +113,10 @@ impl<T: Transport, H: Host> Shared<T, H> {
         Arc::clone(self.members.get(index as usize).unwrap_or(self))
     }
 
-    /// Returns a client whose gateways are those of these clients, which have one each, in their
-    /// order; `None` without clients. While such a client is in use, returns it instead of a new
-    /// one: its engine knows the gateways' capabilities and clocks.
+    /// Returns a client with the gateways of these clients, in their order. Each of them has
+    /// exactly one gateway. Returns a single client itself, and `None` without clients. A joint
+    /// client that is still in use is returned again: its engine knows the gateways' capabilities
+    /// and clocks.
     pub(super) fn join(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {
@@ -232,8 +233,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         is_idle
     }
 
-    /// Records that a driver was dropped before its operations had ended. Wakes every task: one
-    /// that still awaits an operation starts another driver where it runs.
+    /// Records that a driver was dropped before its operations had ended. Wakes every task: if it
+    /// was the driver of all operations, a task that still awaits one starts another driver.
+    /// Operations of any other scope get no new driver.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
         if scope == ScopeId::GLOBAL {

@@ -2,13 +2,12 @@
 //!
 //! A message wakes one waiter of each client. If all of them retried at once, all but one would do
 //! so in vain. So each waits for a random time up to
-//! [`retry_spread`](ContentionEstimator::retry_spread); the
-//! first to retry is granted, the grant is published too, and a client that receives that message
-//! in time does not retry.
+//! [`retry_spread`](ContentionEstimator::retry_spread); the first to retry is granted, the grant is
+//! published too, and a client that receives that message in time does not retry.
 //!
-//! That time is the number of competitors, multiplied by the mean time between the retry of one
-//! client and of the next: the shortest observed hand-off, multiplied by a factor. The factor grows
-//! when this client's retry came before the grant of another client, and shrinks otherwise, so that
+//! That limit is the number of competitors, multiplied by the mean distance between two retries.
+//! The distance is the shortest observed hand-off, multiplied by a factor. The factor grows when
+//! this client's retry came before the grant of another client, and shrinks otherwise, so that
 //! about one or two retries per hand-off are wasted. A client without competitors retries at once.
 
 use core::time::Duration;
@@ -71,8 +70,8 @@ impl ContentionEstimator {
         self.last_message_at = Some(now);
     }
 
-    /// Records a published grant. `retried` says whether this client had retried by then, after the
-    /// last release.
+    /// Records a published grant. `retried`: whether a retry of this client was about to be sent,
+    /// or had no reply yet, when the message arrived.
     pub fn on_grant(&mut self, grant: GrantNotice, retried: bool, now: Instant) {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
@@ -81,8 +80,8 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(handoff, |before| before + before / 8);
             self.min_handoff = Some(handoff.min(before));
-            // Grows by half after a wasted retry; otherwise shrinks by 4/5 of itself, divided by
-            // the number of clients.
+            // Grows by half after a wasted retry; otherwise shrinks by the share 4/(5n) of itself,
+            // for n clients.
             let factor = if retried {
                 self.spread_factor + self.spread_factor / 2
             } else {

@@ -30,14 +30,15 @@ impl QuorumLease {
         self.renewals.iter()
     }
 
-    /// The renewals of the parts, in their order. The engine sets the lease of a renewal when
-    /// another call of the same owner has extended it.
+    /// The renewals of the parts, in their order. Through them the engine passes on the leases that
+    /// renewals on demand have confirmed, and stops the renewals when all leases of the hold are
+    /// dropped.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
         self.renewals.iter_mut()
     }
 
-    /// The state of the hold: lost, if fewer parts than the quorum are left; otherwise the least
-    /// certain state of a part.
+    /// The state of the hold: lost if fewer parts than the quorum are left; else unknown or renewed
+    /// if a part is, in this order; else held.
     pub fn state(&self) -> LeaseState {
         let any = |state| self.parts().any(|part| part.state() == state);
         match self.loss() {

@@ -67,7 +67,8 @@ pub struct Renewal {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum State {
-    /// No call is under way. `until` is when the renewal is due, or the end of the lease.
+    /// No call is under way. `until` is when the renewal or its retry is due, or the end of the
+    /// lease.
     Waiting {
         until: Instant,
     },
@@ -115,8 +116,8 @@ impl Renewal {
         self
     }
 
-    /// Returns the lease to request now; `None` if the hold already lasts to its requested end, or
-    /// to less than the shortest lease before it.
+    /// Returns the lease to request now, at most until the requested end; `None` if less than the
+    /// shortest lease is left until then.
     fn lease_to_request(&self, now: Instant) -> Option<LeaseTime> {
         let Some(end) = self.ends_at else { return Some(self.lease.time()) };
         let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
@@ -169,7 +170,8 @@ impl Renewal {
     }
 
     fn on_confirmed(&mut self, lease: Lease) {
-        // A request for less than the whole lease reaches to the requested end: the last renewal.
+        // `lease.time()` is the whole lease. A request for less reaches to the requested end: it
+        // was the last renewal.
         self.renews &= self.requested == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;

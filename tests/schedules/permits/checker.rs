@@ -24,7 +24,8 @@ pub(super) struct Checker {
     settings: Settings,
     /// The number of all permits, free and held.
     total: i64,
-    /// By the latch of each owner: the members of its hold in Redis' set of holds.
+    /// By the latch of each owner that has tried: the members that its hold has in Redis' set of
+    /// holds if it is granted.
     members: BTreeMap<String, Vec<String>>,
     /// The owners by their latches.
     owners: Owners,
@@ -80,9 +81,9 @@ impl Checker {
                 }
                 if code == Code::No {
                     coverage.count("refusals");
-                    // A refused last try leaves a tombstone, so its owner has ended. A request
-                    // without a bound may arrive after the tombstone has expired: its owner ends
-                    // only by a release.
+                    // A refused last try leaves a tombstone, so its owner has ended. A copy of a
+                    // request without a bound may arrive after the tombstone has expired, and be
+                    // granted: such a refusal does not end its owner.
                     if args[arg::LAST_TRY] == "1" && !args[arg::NOT_AFTER].is_empty() {
                         self.owners.record_end(latch);
                     }

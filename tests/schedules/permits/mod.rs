@@ -50,8 +50,9 @@ struct Settings {
     max_java_skew: Option<i64>,
     /// The skew of Redisson's clocks that this library tolerates, in milliseconds.
     tolerated_skew: u64,
-    /// Whether Redis evicts owners' latches. A client may then lose its hold, and an owner may be
-    /// granted again, but no permit is counted twice.
+    /// Whether Redis evicts owners' latches. A client that repeats an acquisition may then learn
+    /// that its hold is lost, and an owner may be granted again; but no permit is counted twice,
+    /// and a hold that a client relies on stays.
     evicts_latches: bool,
 }
 

@@ -83,7 +83,7 @@ impl ReadWrite {
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
-        // The release names at most one of its nested reads; all of them outlive the write.
+        // The release names at most one nested read, but each that is still stored outlives it.
         for (reader, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
                 && self.env.model.fields(NAME, self.env.now).any(|left| left == read.field)

@@ -173,17 +173,17 @@ impl ReadWrite {
             Stage::Ending => self.stop(index),
             Stage::Waiting => self.try_again(index),
             Stage::Holding { until, .. } if now >= until => self.release(index),
-            Stage::Holding { until, token: grant, .. } if renews => {
+            Stage::Holding { until, token: number, .. } if renews => {
                 let (id, client) = (self.next_request(), &self.clients[index]);
                 let not_after = client.bound.not_after.map(|_| now + 1_000);
                 let bound = Bound { not_after, ..client.bound };
                 let (owner, lease) = (&client.owner, lease(client.lease));
-                let call = self.calls(index).renew(id, bound, owner, lease, token(grant));
+                let call = self.calls(index).renew(id, bound, owner, lease, token(number));
                 let client = &mut self.clients[index];
-                client.stage = Stage::Holding { until, token: grant, is_renewing: true };
+                client.stage = Stage::Holding { until, token: number, is_renewing: true };
                 client.call = Some(call);
                 self.send(index);
-                // Replaces the timer of `send`: at the latest, the lease ends.
+                // Replaces the timer that `send` set: it fires no later than the end of the lease.
                 self.env.set_timer(Timer::Client(index), ATTEMPT_MS.min(until - now));
             }
             Stage::Holding { until, .. } => self.env.set_timer(Timer::Client(index), until - now),

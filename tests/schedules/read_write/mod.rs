@@ -29,7 +29,7 @@ const NAME: &str = "job";
 const REDISSON_LEASE_MS: u64 = 1_500;
 /// How long a copy of a request may be in flight, in milliseconds.
 const COPY_MS: u64 = 12_000;
-/// The number of schedules of each test.
+/// The number of schedules of each test in this file, where all rules are kept.
 const SCHEDULES: u64 = 300;
 
 /// The faults and sizes of one schedule. Numbers that end in `_percent` are probabilities.

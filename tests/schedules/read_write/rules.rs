@@ -86,7 +86,7 @@ fn without_a_new_token_a_downgraded_read_keeps_the_token_of_its_write() {
 }
 
 #[test]
-fn a_nested_read_not_named_in_the_release_keeps_the_token_of_its_write() {
+fn a_nested_read_that_takes_no_epoch_keeps_the_token_of_its_write() {
     assert_rule_needed(rules::RISES, &["has the token of a write that has ended"]);
 }
 
@@ -142,7 +142,7 @@ fn a_java_reader_that_died_after_a_downgrade_blocks_a_writer_unless_dead_readers
 }
 
 #[test]
-fn a_reader_whose_timeout_key_never_expires_counts_as_dead_without_its_rule() {
+fn a_reader_whose_timeout_key_never_expires_counts_as_dead_unless_no_end_means_alive() {
     for (without, expected) in [(None, Code::No), (Some(rules::NO_END), Code::Done)] {
         let mut model = model_without(without);
         assert!(model.java_read_acquire(&JAVA, 10_000, START_MS));

@@ -29,7 +29,8 @@ fn member(text: &str) -> Member {
     Member { name: name(text), fenced: false }
 }
 
-/// One target of each kind whose holders exclude other clients, all under the name `job`.
+/// Each kind of target that `eval` accepts, named `job`: a lock, a lock with two further ones, a
+/// fair lock, the two sides of a read-write lock, and the values A and B of a group.
 pub(crate) fn targets() -> Vec<Target> {
     let plain = Publish::Plain;
     let several = vec![member("{job}:2"), member("{job}:3")];
@@ -47,7 +48,7 @@ async fn counted(redis: &Redis) -> u64 {
     redis.query::<Option<u64>>(&["GET", "{job}:count"]).await.unwrap_or(0)
 }
 
-async fn within(redis: &Redis) -> Bound {
+async fn bound_in_ten_minutes(redis: &Redis) -> Bound {
     bound(redis.now_ms().await + 600_000, 90_000)
 }
 
@@ -56,7 +57,7 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
     let redis = Redis::start().await;
     for target in targets() {
         redis.query::<String>(&["FLUSHALL"]).await;
-        let (calls, bound) = (Calls(target), within(&redis).await);
+        let (calls, bound) = (Calls(target), bound_in_ten_minutes(&redis).await);
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let what = take.script().name;
         let grant = redis.run(&take).await.value.parse().unwrap();
@@ -81,12 +82,15 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
 #[tokio::test]
 async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
     let redis = Redis::start().await;
-    for (target, key) in targets().into_iter().skip(1).step_by(4).zip(["{job}:3", "job"]) {
+    // The targets whose holds have several parts.
+    let [_, several, .., group] = <[Target; 6]>::try_from(targets()).unwrap();
+    for (target, key) in [(several, "{job}:3"), (group, "job")] {
         redis.query::<String>(&["FLUSHALL"]).await;
-        let (calls, bound) = (Calls(target), within(&redis).await);
+        let (calls, bound) = (Calls(target), bound_in_ten_minutes(&redis).await);
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let grant = redis.run(&take).await.value.parse().unwrap();
         if key == "job" {
+            // The field of the group's first value.
             let value = calls.release(request(9), bound, &owner(1)).args()[5].clone();
             redis.query::<u64>(&["HSET", key, &value, "another:1"]).await;
         } else {
@@ -101,7 +105,7 @@ async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
 #[tokio::test]
 async fn a_script_that_may_run_twice_leaves_no_record() {
     let redis = Redis::start().await;
-    let (calls, bound) = (test_support::calls::lock("job"), within(&redis).await);
+    let (calls, bound) = (test_support::calls::lock("job"), bound_in_ten_minutes(&redis).await);
     let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
     let grant = redis.run(&take).await.value.parse().unwrap();
     let keys = redis.dump().await.len();
@@ -110,14 +114,15 @@ async fn a_script_that_may_run_twice_leaves_no_record() {
         assert_eq!(redis.run(&eval.call(request(2), bound)).await.value, wanted);
     }
     assert_eq!(redis.dump().await.len(), keys + 1);
+    // A copy long after its bound is not executed, and its outcome is unknown.
     let passed = Bound { not_after: Some(1), keep: Duration::ZERO };
     assert_eq!(redis.run(&eval.call(request(2), passed)).await.code, Code::Unknown);
 }
 
 #[tokio::test]
-async fn a_script_that_full_memory_refuses_fails_inside_eval_too() {
+async fn full_memory_refuses_a_script_with_a_record_before_it_runs_and_one_without_at_its_write() {
     let redis = Redis::start().await;
-    let (calls, bound) = (test_support::calls::lock("job"), within(&redis).await);
+    let (calls, bound) = (test_support::calls::lock("job"), bound_in_ten_minutes(&redis).await);
     let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
     let grant = redis.run(&take).await.value.parse().unwrap();
     redis.fill().await;
@@ -126,7 +131,7 @@ async fn a_script_that_full_memory_refuses_fails_inside_eval_too() {
     let error = redis.cells(&eval.call(request(2), bound)).await.unwrap_err();
     assert!(error.to_string().contains("OOM"), "{error}");
     assert!(before.keys().eq(redis.dump().await.keys()));
-    // Without a record Redis refuses the script itself.
+    // Without a record the script starts, and Redis refuses its write.
     let eval = calls.0.eval(owner(1), token(grant), &count(9).repeatable()).unwrap();
     let refused = redis.run(&eval.call(request(3), bound)).await;
     assert_eq!(refused.code, Code::ScriptFailed);

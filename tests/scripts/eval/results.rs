@@ -155,7 +155,7 @@ async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn a_caller_s_text_is_always_sent_whole_behind_the_key_locking_line() {
+async fn a_caller_s_text_is_always_sent_whole_and_behind_any_key_locking_line() {
     let own = UserScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(7), &own).unwrap();
     let call = call.call(request(9), bound(1, 0));
