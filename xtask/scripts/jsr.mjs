@@ -12,40 +12,43 @@ import { dirname, join } from "node:path";
 
 /** The owner creates this scope once; CONTRIBUTING.md, "A release". */
 const NAME = "@edgelatch/edgelatch";
-/** The files beside the entries and their types. */
-const OTHERS = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "wasm/edgelatch_bg.wasm", "wasm/inline.js"];
+/** The files that nothing imports: the caller of `edgelatch/slim` brings the module. */
+const OTHERS = ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "wasm/edgelatch_bg.wasm"];
 /** The entry that imports a package of npm: a rehearsal without the registry would not find it. */
 const OF_NPM = "./opentelemetry";
-/** The types that the entries' types import. */
-const SHARED_TYPES = ["errors.d.ts", "objects.d.ts"];
+/** An import of a file of the package. */
+const IMPORT = /(from ?|import\()"(\.\/[a-z/-]+)\.js"/g;
 
 const [staged, folder] = process.argv.slice(2);
 const read = (name) => readFileSync(join(staged, name), "utf8");
-const write = (name, text) => writeFileSync(join(folder, name), text);
-
 const { version, license, description, exports } = JSON.parse(read("package.json"));
-/** The entries that are scripts, by their paths. */
-const entries = Object.entries(exports).filter(([path, target]) => path !== OF_NPM && target.default?.default?.endsWith(".js"));
+/** The entries that are scripts: their paths, each with the files of its script and its types. */
+const entries = Object.entries(exports)
+  .filter(([path, target]) => path !== OF_NPM && target.default?.default?.endsWith(".js"))
+  .map(([path, target]) => [path, target.default]);
 
-for (const name of OTHERS) {
-  mkdirSync(dirname(join(folder, name)), { recursive: true });
-  cpSync(join(staged, name), join(folder, name));
+/** The text of each file, by its name: the entries, and the files that these import. */
+const files = new Map();
+
+/** Adds a file, and those that it imports. An import of types ends with `.d.ts` afterwards. */
+function add(name, edit) {
+  if (files.has(name)) return;
+  const isTypes = name.endsWith(".d.ts");
+  const text = edit(read(name));
+  files.set(name, isTypes ? text.replaceAll(IMPORT, '$1"$2.d.ts"') : text);
+  for (const [, , path] of text.matchAll(IMPORT)) add(path + (isTypes ? ".d.ts" : ".js"), isTypes ? withoutDirective : withoutMap);
 }
-/** The scripts without the names of their source maps, which stay behind. */
-const script = (name) => read(name).replace(/\n\/\/# sourceMappingURL=.*/, "");
-write("edgelatch.js", script("edgelatch.js"));
-for (const [, target] of entries) {
-  const { default: name, types } = target.default;
-  write(name, `/* @ts-self-types="${types}" */\n${script(name)}`);
+
+const withoutDirective = (text) => text.replace(/^\/\/\/ <reference .*\n/, "");
+/** The source maps stay behind. */
+const withoutMap = (text) => text.replace(/\n\/\/# sourceMappingURL=.*/, "");
+
+for (const [, { default: script, types }] of entries) {
+  add(script, (text) => `/* @ts-self-types="${types}" */\n${withoutMap(text)}`);
+  add(types, withoutDirective);
 }
-const types = [...SHARED_TYPES, ...entries.map(([, target]) => target.default.types)];
-for (const name of types) {
-  write(name, read(name).replace(/^\/\/\/ <reference .*\n/, "").replaceAll(/(from |import\()("\.\/[a-z-]+)\.js"/g, '$1$2.d.ts"'));
-}
-write("jsr.json", `${JSON.stringify({
-  name: NAME,
-  version,
-  license,
-  description,
-  exports: Object.fromEntries(entries.map(([path, target]) => [path, target.default.default])),
-}, null, 2)}\n`);
+for (const name of [...files.keys(), ...OTHERS]) mkdirSync(dirname(join(folder, name)), { recursive: true });
+for (const name of OTHERS) cpSync(join(staged, name), join(folder, name));
+for (const [name, text] of files) writeFileSync(join(folder, name), text);
+const manifest = { name: NAME, version, license, description, exports: Object.fromEntries(entries.map(([path, { default: script }]) => [path, script])) };
+writeFileSync(join(folder, "jsr.json"), `${JSON.stringify(manifest, null, 2)}\n`);
