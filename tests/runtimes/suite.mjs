@@ -69,7 +69,7 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
       same(unexpected.splice(0), [], "requests to an unexpected address");
       same(changedPrototypes(), [], "shared prototypes");
     } catch (error) {
-      return report({ name, error: String(error?.stack ?? error) });
+      return report({ name, error: textOf(error) });
     }
     return report({ name });
   };
@@ -84,6 +84,12 @@ export async function run({ edgelatch, url, token, loads, faulty, dialect = "ups
     await runCase(one);
   }
   await Promise.all(concurrent);
+}
+
+/** Returns the message and the stack: only the stacks of V8 begin with the message. */
+function textOf(error) {
+  const stack = error?.stack ?? "";
+  return stack.includes(String(error)) ? stack : `${error}\n${stack}`;
 }
 
 /** Returns a list that collects the requests which the package must not send to these gateways. */

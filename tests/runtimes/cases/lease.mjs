@@ -5,7 +5,7 @@ import { advanceTime } from "../watch.mjs";
 
 const METHODS = {
   Locks: [
-    "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "readWriteLock", "groupLock",
+    "lock", "nonReentrantLock", "spinLock", "fairLock", "nonReentrantFairLock", "fencedLock", "readWriteLock", "fairReadWriteLock", "groupLock",
     "multiLock", "redLock", "semaphore", "permitExpirableSemaphore", "countDownLatch", "guard", "owner", "events",
   ],
   Lock: ["acquire", "forceRelease", "inspect", "name", "run", "tryAcquire"],
