@@ -143,6 +143,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         let HoldRef { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
         let stamp = Stamp { token, owner, number: permit.number };
+        // Sent like a query, since Redis recognizes a copy by its stamp. `is_unsure`: an earlier
+        // attempt may have been executed, with another reply.
         let call = self.client.query_with_history(|id| self.calls.write(id, bound, stamp, write));
         let (reply, is_unsure) = call.await.map_err(GuardError::Request)?;
         write_result(&reply, is_unsure)

@@ -35,8 +35,8 @@ pub struct Lease<T: Transport, H: Host> {
     redacts: bool,
 }
 
-/// One lease's reference to a hold, shared with the lease's futures. The engine removes the hold
-/// after the last reference of all its leases.
+/// One lease's reference to a hold, shared with the lease's futures. The engine removes a hold
+/// when the last of these references, over all its leases, is dropped.
 pub(super) struct HoldRef<T: Transport, H: Host> {
     pub(super) shared: Arc<Shared<T, H>>,
     pub(super) id: HoldId,
@@ -134,7 +134,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         Some(Self { hold, released: Mutex::new(false), redacts })
     }
 
-    pub(super) fn hold_ref(&self) -> Arc<HoldRef<T, H>> {
+    pub(super) fn shared_hold(&self) -> Arc<HoldRef<T, H>> {
         Arc::clone(&self.hold)
     }
 
@@ -166,21 +166,22 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns the state of the hold, by the holder's own clocks; after a release, the last state
-    /// before it. Sends nothing.
+    /// before it, or `Lost` if the release found the hold gone. Sends nothing.
     pub fn state(&self) -> LeaseState {
         let id = self.hold.id;
         self.hold.shared.change(|engine, cx| engine.hold_state(id, cx))
     }
 
     /// Returns a future that renews the hold in time while it is polled, and completes when the
-    /// hold ends. Dropping the future stops these renewals.
+    /// hold is lost or its last release begins; only [`release`](Self::release) tells whether that
+    /// release succeeded. Dropping the future stops these renewals.
     ///
     /// Poll it concurrently with your work, or spawn it. If there are several such futures, each
-    /// renews; one is enough. A hold with a fixed lease is renewed only if that lease is longer
-    /// than the limit of one request
+    /// renews; one is enough. A hold with a fixed lease is renewed only if one request may not
+    /// ask for the whole lease
     /// ([`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog),
-    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)), and then until its
-    /// end.
+    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)), and then until the
+    /// fixed lease ends.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
@@ -192,9 +193,10 @@ impl<T: Transport, H: Host> Lease<T, H> {
         }
     }
 
-    /// Waits until the [`Situation`] of the hold (its state, and whether it is being released)
-    /// differs from `seen`, and returns it; returns at once for `None`. Renewals and an expiry are
-    /// noticed while the lease is [kept](Self::keep).
+    /// Waits until the [`Situation`] of the hold (its state, the end of its lease, and whether its
+    /// release has begun) differs from `seen`, as it does after each renewal, and returns it;
+    /// returns at once for `None`. Renewals and an expiry are noticed while the lease is
+    /// [kept](Self::keep).
     pub async fn situation_changed(&self, seen: Option<Situation>) -> Situation {
         self.hold.situation_changed(seen).await
     }
@@ -260,8 +262,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
-    /// the present result of the hold, or sends the request again after an error or a dropped
-    /// future.
+    /// `Released`, or `WasLost` if the hold is lost by now. If the last release failed or its
+    /// future was dropped, it sends the request again.
     ///
     /// # Errors
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and
@@ -271,17 +273,14 @@ impl<T: Transport, H: Host> Lease<T, H> {
             let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
             core::mem::replace(&mut *released, true)
         };
-        let observed = self.hold.observe_release();
+        let (observed, held_at_most) = (self.hold.observe_release(), self.remaining());
         let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.release(scope, self.hold.id, again, cx));
         let released = match outcome.await {
             Some(Outcome::Released(released)) => released,
-            _ => Err(ReleaseError::Unknown {
-                held_at_most: self.remaining(),
-                cause: FailureKind::NO_ANSWER,
-            }),
+            _ => Err(ReleaseError::Unknown { held_at_most, cause: FailureKind::NO_ANSWER }),
         };
         observed.end(&released);
         released.map_err(|kind| self.error(kind))

@@ -30,9 +30,9 @@ pub(super) struct Shared<T: Transport, H: Host> {
     pub(super) host: Arc<H>,
     /// Starts a driver; `None` if each operation drives its own I/O.
     pub(super) spawn: Option<Spawn<T, H>>,
-    /// With `spawn`: whether one driver does the I/O of all operations. Otherwise those that begin
-    /// in one turn of the event loop share a driver: a Worker's I/O belongs to one incoming HTTP
-    /// request. Without `spawn`, each operation polls a driver of its own.
+    /// With `spawn`: whether one driver does the I/O of all operations. It cannot in a Worker,
+    /// whose I/O belongs to one incoming HTTP request: there the operations that begin in one turn
+    /// of the event loop share a driver. Without `spawn`, each operation polls a driver of its own.
     has_one_driver: bool,
     /// If this client has several gateways: the client of each one.
     members: Vec<Arc<Self>>,
@@ -55,6 +55,7 @@ impl<T> Endpoint<T> {
     }
 }
 
+/// The endpoint for another client: shares the transport, but observes that client's own engine.
 impl<T> Clone for Endpoint<T> {
     fn clone(&self) -> Self {
         Self::new(self.gateway.clone(), Arc::clone(&self.transport))
@@ -234,7 +235,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Records that a driver was dropped before its operations had ended. Wakes every task: if it
-    /// was the driver of all operations, a task that still awaits one starts another driver.
+    /// was the driver of all operations, a task that still awaits an operation starts another
+    /// driver.
     /// Operations of any other scope get no new driver.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);

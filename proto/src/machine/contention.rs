@@ -5,10 +5,11 @@
 //! [`retry_spread`](ContentionEstimator::retry_spread); the first to retry is granted, the grant is
 //! published too, and a client that receives that message in time does not retry.
 //!
-//! That limit is the number of competitors, multiplied by the mean distance between two retries.
-//! The distance is the shortest observed hand-off, multiplied by a factor. The factor grows when
-//! this client's retry came before the grant of another client, and shrinks otherwise, so that
-//! about one or two retries per hand-off are wasted. A client without competitors retries at once.
+//! The longest such time is the number of competitors, multiplied by the mean distance between two
+//! retries. The distance is the shortest observed hand-off, multiplied by a factor. The factor
+//! grows when this client's retry came before the grant of another client, and shrinks otherwise,
+//! so that about one or two retries per hand-off are wasted. A client without competitors retries
+//! at once.
 
 use core::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::time::Instant;
 const COMPETITORS_UNKNOWN: u32 = 7;
 /// The assumed time of a hand-off before one was observed.
 const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
-/// The shortest time that a hand-off counts for, since the clock may not have advanced.
+/// A hand-off counts as at least this long: the clock may not have advanced between its messages.
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The upper limit of the random time: the number of competitors may have fallen.
 const RETRY_SPREAD_MAX: Duration = Duration::from_secs(2);
@@ -70,8 +71,9 @@ impl ContentionEstimator {
         self.last_message_at = Some(now);
     }
 
-    /// Records a published grant. `retried`: whether a retry of this client was about to be sent,
-    /// or had no reply yet, when the message arrived.
+    /// Records a published grant. `retried`: whether this client had sent a retry without a reply
+    /// yet, or was just beginning one, when the message arrived. A retry that waits for its random
+    /// time does not count.
     pub fn on_grant(&mut self, grant: GrantNotice, retried: bool, now: Instant) {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));

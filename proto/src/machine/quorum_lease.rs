@@ -31,8 +31,8 @@ impl QuorumLease {
     }
 
     /// The renewals of the parts, in their order. Through them the engine passes on the leases that
-    /// renewals on demand have confirmed, and stops the renewals when all leases of the hold are
-    /// dropped.
+    /// renewals on demand have confirmed, and stops the renewals once the callers have dropped
+    /// their last handle to the hold.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
         self.renewals.iter_mut()
     }

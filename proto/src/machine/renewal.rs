@@ -20,9 +20,9 @@ use crate::timing::{AttemptTime, LeaseTime};
 /// reply.
 const CLOCK_LAG_ALLOWANCE: Duration = Duration::from_secs(1);
 
-/// Creates the script call of a renewal, and the bound on its outstanding copies. If Redis' clock
-/// is known, the call has its own bound, so that Redis does not execute it long after its attempt
-/// has timed out.
+/// Creates the script call of a renewal, and the limit of what its copies can still extend. If
+/// Redis' clock is known, the call has a bound, so that Redis does not execute it long after its
+/// attempt has timed out.
 pub(super) fn renewal_call(
     target: &Target,
     grant: &Grant,
@@ -134,7 +134,8 @@ impl Renewal {
         self.grant.token
     }
 
-    /// The bound on the outstanding acquisition and renewals of the hold.
+    /// The limit of what the outstanding acquisition and renewals of the hold can still grant or
+    /// extend.
     pub const fn outstanding(&self) -> OutstandingBound {
         self.outstanding
     }
@@ -170,8 +171,8 @@ impl Renewal {
     }
 
     fn on_confirmed(&mut self, lease: Lease) {
-        // `lease.time()` is the whole lease. A request for less reaches to the requested end: it
-        // was the last renewal.
+        // `lease.time()` stays the whole lease, whatever was requested last. A request for less
+        // reaches to the requested end: it was the last renewal.
         self.renews &= self.requested == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
@@ -179,7 +180,8 @@ impl Renewal {
         self.start_waiting();
     }
 
-    /// Waits until the renewal is due, or for the end of the lease if it is not renewed.
+    /// Waits until the renewal is due, at a step that the leases of a client share, or for the end
+    /// of the lease if it is not renewed.
     fn start_waiting(&mut self) {
         let until =
             if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };

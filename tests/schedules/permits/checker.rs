@@ -81,9 +81,9 @@ impl Checker {
                 }
                 if code == Code::No {
                     coverage.count("refusals");
-                    // A refused last try leaves a tombstone, so its owner has ended. A copy of a
-                    // request without a bound may arrive after the tombstone has expired, and be
-                    // granted: such a refusal does not end its owner.
+                    // A refused last try leaves a tombstone. With a bound this ends its owner: no
+                    // copy is executed after the tombstone has expired. Without a bound a later
+                    // copy may still be granted, so the owner has not ended.
                     if args[arg::LAST_TRY] == "1" && !args[arg::NOT_AFTER].is_empty() {
                         self.owners.record_end(latch);
                     }
@@ -113,6 +113,7 @@ impl Checker {
     /// Records a grant to the owner of this latch; `value` is its token.
     fn on_granted(&mut self, latch: &str, value: &str) -> Check {
         let token = value.parse().unwrap();
+        // Tokens must rise. The 0 is for a grant; only guarded writes are numbered.
         self.owners.record_token(NAME, (token, 0))?;
         if self.settings.evicts_latches { Ok(()) } else { self.owners.record_grant(latch, token) }
     }

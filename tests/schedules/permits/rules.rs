@@ -77,8 +77,9 @@ fn a_hold_without_a_latch_is_counted_twice() {
     assert_both_need(change, &[MISCOUNTED]);
 }
 
+/// Leaves out the rule that a hold without an end is granted only to a request with a bound.
 #[test]
-fn without_a_bound_an_endless_hold_is_granted_again_after_its_latch_has_expired() {
+fn an_endless_hold_without_a_bound_is_granted_to_a_copy_after_its_tombstone_has_expired() {
     let network = Network {
         loss_percent: 30,
         reply_loss_percent: 30,

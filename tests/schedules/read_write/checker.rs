@@ -48,10 +48,11 @@ impl ReadWrite {
         let client = &self.clients[index];
         let token: u64 = reply.value.parse().unwrap();
         self.owners.record_grant(&client.field, token)?;
-        let writer = client.parent.filter(|_| self.env.model.field(NAME, "mode") == Some("write"));
-        let (is_right, kind) = match writer {
-            // In mode `write` only a nested read is granted, with the token of the write. The write
-            // is its parent's, since otherwise the script refuses.
+        let write_around =
+            client.parent.filter(|_| self.env.model.field(NAME, "mode") == Some("write"));
+        let (is_right, kind) = match write_around {
+            // Of the reads only a nested one is granted in mode `write`, with the token of the
+            // write. The write is its parent's, since otherwise the script refuses.
             Some(parent) => {
                 (self.owners.token(&self.clients[parent].field) == Some(token), "nested reads")
             }

@@ -19,7 +19,7 @@ const ATTEMPT_MS: u64 = 300;
 const MAX_ATTEMPTS: u32 = 4;
 /// How long after the end of its wait Redis may still execute an acquisition, in milliseconds.
 const MAX_LATENESS_MS: u64 = 5_000;
-/// A hold with less than this time left is released at once, in milliseconds.
+/// A grant whose reply leaves no more than this time is released at once, in milliseconds.
 const MIN_HOLD_MS: u64 = 50;
 /// The allowance for the clocks' drift, in milliseconds.
 const DRIFT_MS: u64 = 2;
@@ -234,8 +234,8 @@ impl ReadWrite {
 
     /// Until when a client relies on its hold after the confirmation of a request that was sent at
     /// `sent_at`. A reader trusts it for at most `REDISSON_LEASE_MS`: the renewal of a Redisson
-    /// reader may set that expiry of the hash. A writer excludes Redisson's readers, so none
-    /// shortens its lease.
+    /// reader may cut the expiry of the hash to that time from the renewal. A writer excludes
+    /// Redisson's readers, so none shortens its lease.
     fn confirmed_until(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, is_writer, .. } = self.clients[index];
         let is_limited = !is_writer && !self.settings.trusts_whole_lease;

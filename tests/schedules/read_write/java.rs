@@ -5,7 +5,8 @@ use super::{NAME, REDISSON_LEASE_MS, ReadWrite, Timer};
 use test_support::script_model::ScriptModel;
 use test_support::script_model::java_read_write::JavaRw;
 
-/// How long Redis keeps the latch of an unlock, in milliseconds.
+/// How long Redis keeps the result of an unlock for a repeat (Redisson's *unlock latch*, not a
+/// latch of this library), in milliseconds.
 const UNLOCK_LATCH_MS: u64 = 20_000;
 
 /// One thread of a Java program.
@@ -17,7 +18,7 @@ pub(super) struct Java {
     acquired: [Vec<u64>; 2],
     /// Whether it renews its holds.
     renews: bool,
-    /// When it renewed them last, or acquired the first.
+    /// When it last renewed its holds, or acquired the first of them.
     renewed_at: u64,
     /// Its lease in milliseconds: shorter than `REDISSON_LEASE_MS` without renewals.
     lease: u64,

@@ -93,7 +93,7 @@ fn plan(seed: u64) -> Plan<Settings> {
 enum Timer {
     /// A new client starts. The number only tells the timers apart.
     Begin(usize),
-    /// An attempt times out, a pause ends, or a hold needs a renewal.
+    /// An attempt times out, a pause ends, a hold needs a renewal, or its lease ends.
     Client(usize),
     /// A holder does not need its hold any more.
     Done(usize),

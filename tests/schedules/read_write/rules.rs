@@ -1,5 +1,5 @@
 //! The read-write lock without one of its rules: a schedule must break the invariant that the rule
-//! protects.
+//! protects. The last three tests show a rule by fixed calls instead.
 
 use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::protocol::reply::{Code, Reply};
@@ -14,7 +14,8 @@ use test_support::script_model::{Latches, ScriptModel, Value};
 /// The largest number of schedules that a test tries.
 const MAX_SCHEDULES: u64 = 2_000;
 
-/// Checks that a schedule with the changed plan breaks an invariant. `missing` names the rule.
+/// Checks that a schedule with the changed plan breaks an invariant, with an error that contains
+/// one of the `expected` texts. `missing` names the rule.
 fn assert_needed(missing: &str, expected: &[&str], change: impl Fn(&mut Plan<Settings>)) {
     let plan = |seed| plan(seed).with(&change);
     assert_violated::<ReadWrite>(missing, MAX_SCHEDULES, plan, expected);
@@ -67,6 +68,7 @@ fn without_timeout_keys_java_s_unlock_ends_our_hold() {
 
 #[test]
 fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
+    // The writer's grant deletes the readers' fields, which `check_holds` notices first.
     assert_rule_needed(rules::ALIVE, NOT_STORED);
 }
 
@@ -104,6 +106,7 @@ fn a_waiting_mark_that_outlives_its_writer_keeps_readers_out_needlessly() {
 fn a_reader_that_trusts_its_lease_beyond_redisson_s_renewal_loses_its_hold() {
     assert_needed("the limit of a reader's trust", NOT_STORED, |plan| {
         plan.settings.trusts_whole_lease = true;
+        // A Java reader that lives on would renew the hash again.
         plan.settings.java_death_percent = 20;
     });
 }
@@ -142,7 +145,7 @@ fn a_java_reader_that_died_after_a_downgrade_blocks_a_writer_unless_dead_readers
 }
 
 #[test]
-fn a_reader_whose_timeout_key_never_expires_counts_as_dead_unless_no_end_means_alive() {
+fn a_timeout_key_without_an_expiry_marks_a_dead_reader_unless_it_counts_as_alive() {
     for (without, expected) in [(None, Code::No), (Some(rules::NO_END), Code::Done)] {
         let mut model = model_without(without);
         assert!(model.java_read_acquire(&JAVA, 10_000, START_MS));

@@ -80,9 +80,9 @@ async fn a_script_runs_while_a_lease_of_any_kind_is_held_and_not_after() {
 }
 
 #[tokio::test]
-async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
+async fn a_script_does_not_run_when_one_field_of_the_hold_is_gone() {
     let redis = Redis::start().await;
-    // The targets whose holds have several parts.
+    // The targets whose holds have several fields.
     let [_, several, .., group] = <[Target; 6]>::try_from(targets()).unwrap();
     for (target, key) in [(several, "{job}:3"), (group, "job")] {
         redis.query::<String>(&["FLUSHALL"]).await;
@@ -90,9 +90,9 @@ async fn a_script_does_not_run_when_a_part_of_the_hold_is_lost() {
         let take = calls.acquire(request(1), bound, &owner(1), lease(60_000), true);
         let grant = redis.run(&take).await.value.parse().unwrap();
         if key == "job" {
-            // The field of the group's first value.
-            let value = calls.release(request(9), bound, &owner(1)).args()[5].clone();
-            redis.query::<u64>(&["HSET", key, &value, "another:1"]).await;
+            // Another owner has the field of the group's first value.
+            let field = calls.release(request(9), bound, &owner(1)).args()[5].clone();
+            redis.query::<u64>(&["HSET", key, &field, "another:1"]).await;
         } else {
             redis.query::<u64>(&["DEL", key]).await;
         }
@@ -136,7 +136,7 @@ async fn full_memory_refuses_a_script_with_a_record_before_it_runs_and_one_witho
     let refused = redis.run(&eval.call(request(3), bound)).await;
     assert_eq!(refused.code, Code::ScriptFailed);
     assert!(refused.value.contains("OOM"), "{}", refused.value);
-    // A cancellation succeeds.
+    // A cancellation still succeeds, since its first write is a deletion: it was never executed.
     let cancel = calls.0.eval(owner(1), token(grant), &count(9)).unwrap().cancel(request(4), bound);
     assert_eq!(redis.run(&cancel).await.code, Code::Gone);
 }

@@ -150,12 +150,13 @@ async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
     let own = UserScript::new("return 1", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();
     let call = call.call(request(9), held.bound);
+    // The record that is written before the caller's script runs; its result replaces it.
     held.redis.query::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
     assert_eq!(held.redis.run(&call).await.code, Code::Unknown);
 }
 
 #[tokio::test]
-async fn a_caller_s_text_is_always_sent_whole_and_behind_any_key_locking_line() {
+async fn a_caller_s_text_is_sent_as_eval_after_the_line_that_allows_key_locking() {
     let own = UserScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(7), &own).unwrap();
     let call = call.call(request(9), bound(1, 0));
