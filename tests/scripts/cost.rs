@@ -33,9 +33,17 @@ impl Cost {
         let info: String = redis.query(&["INFO", "commandstats"]).await;
         let line = |line: &str| {
             let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
-            // The gateway sends a `PING` every second.
-            let others =
-                ["eval", "evalsha", "info", "ping", "select", "publish", "config|resetstat"];
+            // The gateway sends a `PING` every second, and a connection announces its library.
+            let others = [
+                "client|setinfo",
+                "config|resetstat",
+                "eval",
+                "evalsha",
+                "info",
+                "ping",
+                "publish",
+                "select",
+            ];
             let ran = !others.contains(&command);
             ran.then(|| (command.to_owned(), rest.split(',').next().unwrap().parse().unwrap()))
         };

@@ -22,6 +22,8 @@ const MEMORY: u64 = (690 + 60 + 60 + 10 + 1) * SECOND;
 const AHEAD: u64 = 61_000_000;
 /// A second less than the timeout of a silent waiter of a fair lock.
 const WAITER: u64 = 9 * SECOND;
+/// The life of a silent waiter of a fair read-write lock.
+const LIFE: u64 = 10 * SECOND;
 /// The largest value of a guarded key, in bytes.
 const VALUE_MAX: usize = 65_536;
 
@@ -124,9 +126,11 @@ impl Checker<'_> {
             (Form::Want, _) => 5 * SECOND,
             (Form::Watch, _) => 60 * SECOND,
             (Form::FairHolders, _) => max_lease + SECOND,
-            (Form::FairQueue, _) => WAITER + 2 * SECOND,
+            (Form::FairQueue, _) => LIFE + SECOND,
             (Form::FairLast, _) => DAY,
-            (Form::Registry, _) => max_lease + max_lease / 3 + WAITER + 2 * SECOND,
+            // A poll or grant writes the entry ahead by the life of a waiter, a renewal by a third of
+            // its lease.
+            (Form::Registry, _) => max_lease.max(LIFE) + (max_lease / 3).max(LIFE) + SECOND,
             (Form::Memory, _) => MEMORY.max(max_lease + SECOND),
         }
     }
