@@ -156,9 +156,10 @@ impl Cell {
     }
 }
 
-/// The operation of a script, whatever the object: its name without the first word.
+/// The operation of a script, whatever the object: its name without the object's.
 fn operation_of(script: &str) -> &str {
-    script.split_once('_').map_or(script, |(_, operation)| operation)
+    let of_fair_read_write = script.strip_prefix("fair_rw_");
+    of_fair_read_write.or(script.split_once('_').map(|(_, operation)| operation)).unwrap_or(script)
 }
 
 fn client(url: &str, attempt: Duration) -> NativeClient {
