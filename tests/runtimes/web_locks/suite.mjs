@@ -4,7 +4,7 @@
  */
 
 import { acquire, heldLocks, lockAttributes } from "./cases/acquire.mjs";
-import { clients } from "./cases/clients.mjs";
+import { clients, losses } from "./cases/clients.mjs";
 import { ifAvailable } from "./cases/if_available.mjs";
 import { modeExclusive, modeMixed, modeShared } from "./cases/modes.mjs";
 import { ourNames, resourceNames } from "./cases/names.mjs";
@@ -30,14 +30,14 @@ export const wpt = {
   "signal.https.any.js": signal,
   "steal.https.any.js": steal,
 };
-const groups = { ...wpt, names: ourNames, clients };
+const groups = { ...wpt, names: ourNames, clients, losses };
 
 const cases = Object.entries(groups).flatMap(([group, members]) =>
   Object.entries(members).map(([title, run]) => ({ name: `${group}: ${title}`, run })),
 );
 
 /** The cases of this group wait for renewals, so they run concurrently. */
-const CONCURRENT = "clients: ";
+const CONCURRENT = "losses: ";
 
 export const list = () => cases.map(({ name }) => ({ name, isConcurrent: name.startsWith(CONCURRENT) }));
 
