@@ -46,9 +46,10 @@ export async function start(t, workshop, folder, { command, env } = {}) {
     all: (pattern) => [...text().matchAll(pattern)],
     /** Waits for the pattern in the output, and returns the match. */
     match: (pattern) => seen(() => text().match(pattern), `${line}: ${pattern}`, text, ended),
-    /** Waits until the server is ready, and returns its address. */
+    /** Waits until the server is ready, however long its build takes, and returns its address. */
     async address() {
-      return (await this.match(ADDRESS))[1].replace(/\/$/, "");
+      while (!ADDRESS.test(text())) await Promise.race([new Promise((next) => setTimeout(next, 50)), ended]);
+      return ADDRESS.exec(text())[1].replace(/\/$/, "");
     },
   };
 }

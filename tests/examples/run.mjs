@@ -14,11 +14,12 @@ import { after, before, describe, test } from "node:test";
 import { Workshop } from "../bundlers/workshop.mjs";
 import { removeProjects, required } from "../runtimes/project.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
+import { examples as pages } from "./pages.mjs";
 import { examples as servers } from "./servers.mjs";
 import { examples as stores } from "./stores.mjs";
 import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers, workers, stores };
+const GROUPS = { servers, workers, stores, pages };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 
