@@ -1,4 +1,4 @@
-/** A page in which two people edit a draft, in Chromium. */
+/** Programs with pages: a draft that two people edit, Next.js. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { launch } from "../runtimes/browser.mjs";
 import { until } from "../runtimes/check.mjs";
 import { openFront } from "../runtimes/front.mjs";
-import { required } from "../runtimes/project.mjs";
+import { newClient, required } from "../runtimes/project.mjs";
 import { EXAMPLES, GATEWAY, call, stage, start } from "./kit.mjs";
 
 /** A page that takes longer hangs. This is no statement about how long it should take. */
@@ -72,6 +72,27 @@ async function openDraft(browser, address) {
   };
 }
 
+async function nextjs(t, workshop) {
+  const server = await start(t, workshop, await stage(workshop, "nextjs"), { env: { NEXT_TELEMETRY_DISABLED: "1" } });
+  const address = await server.address();
+  const write = (route) => call("POST", `${address}/api/${route}`);
+  const lease = await (await newClient(GATEWAY)).lock("next-report").acquire();
+  const routes = ["report", "report-edge"];
+  for (const route of routes) assert.equal((await write(route)).status, 409, route);
+  await lease.release();
+  let newest = lease.token;
+  for (const route of routes) {
+    const { status, body } = await write(route);
+    assert.ok(status === 200 && body.token > newest, `${route}: ${status} ${JSON.stringify(body)}`);
+    newest = body.token;
+  }
+}
+
 export const examples = [
   { name: "browser-draft", what: "one person edits while the other waits, and a late text is rejected", extent: "full", run: browserDraft },
+];
+
+/** These need the packages of the bundlers. */
+export const frameworks = [
+  { name: "nextjs", what: "a route in Node and one at the edge share a lock", extent: "full", run: nextjs },
 ];

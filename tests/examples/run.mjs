@@ -3,7 +3,8 @@
  * of its manifest, starts it by the command of its README, and checks what its user sees.
  *
  * Environment: as `tests/runtimes/run.mjs`, and EDGELATCH_EXAMPLES (a `node_modules` with the
- * packages of package.json) and, in a full run, EDGELATCH_MOTO (a Python with moto).
+ * packages of package.json) and, in a full run, EDGELATCH_BUNDLERS (a `node_modules` with the
+ * bundlers) and EDGELATCH_MOTO (a Python with moto).
  */
 
 import assert from "node:assert/strict";
@@ -14,26 +15,30 @@ import { after, before, describe, test } from "node:test";
 import { Workshop } from "../bundlers/workshop.mjs";
 import { removeProjects, required } from "../runtimes/project.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
-import { examples as pages } from "./pages.mjs";
+import { examples as pages, frameworks } from "./pages.mjs";
 import { examples as servers } from "./servers.mjs";
 import { examples as stores } from "./stores.mjs";
 import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers, workers, stores, pages };
+const GROUPS = { servers, workers, stores, pages, frameworks };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 
-let workshop;
-before(async () => (workshop = await Workshop.open({ tools: required("EDGELATCH_EXAMPLES") })));
+/** A folder with the packages of each list. */
+const workshops = {};
+before(async () => {
+  workshops.examples = await Workshop.open({ tools: required("EDGELATCH_EXAMPLES") });
+  if (isFull) workshops.frameworks = await Workshop.open({ tools: required("EDGELATCH_BUNDLERS") });
+});
 after(async () => {
-  await workshop?.close();
+  for (const workshop of Object.values(workshops)) await workshop.close();
   await removeProjects();
 });
 
 for (const [group, examples] of Object.entries(GROUPS)) {
   describe(group, { concurrency: 2 }, () => {
     for (const { name, what, extent, run } of examples.filter(({ extent }) => isFull || extent === "quick")) {
-      test(`${name}: ${what}`, (t) => run(t, workshop));
+      test(`${name}: ${what}`, (t) => run(t, workshops[group] ?? workshops.examples));
     }
   });
 }

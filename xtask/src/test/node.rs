@@ -95,6 +95,7 @@ impl Fixture {
                 }
                 command
                     .env("EDGELATCH_EXAMPLES", npm::EXAMPLES.node_modules(workspace)?)
+                    .env("EDGELATCH_BUNDLERS", npm::BUNDLERS.node_modules(workspace)?)
                     .env("EDGELATCH_MOTO", moto::python(workspace)?)
             }
             Self::Site => {

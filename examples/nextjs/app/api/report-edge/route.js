@@ -1,0 +1,5 @@
+import { report } from "../../report.js";
+
+export const runtime = "edge";
+
+export const POST = report;

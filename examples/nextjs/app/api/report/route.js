@@ -1,0 +1,3 @@
+import { report } from "../../report.js";
+
+export const POST = report;
