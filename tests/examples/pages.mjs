@@ -1,4 +1,4 @@
-/** Programs with pages: a draft that two people edit, Next.js. */
+/** Programs with pages: a draft that two people edit, Next.js, SvelteKit. */
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,6 +9,7 @@ import { until } from "../runtimes/check.mjs";
 import { openFront } from "../runtimes/front.mjs";
 import { newClient, required } from "../runtimes/project.mjs";
 import { EXAMPLES, GATEWAY, call, stage, start } from "./kit.mjs";
+import { startWorker } from "./workers.mjs";
 
 /** A page that takes longer hangs. This is no statement about how long it should take. */
 const PATIENCE_MS = 600_000;
@@ -88,6 +89,20 @@ async function nextjs(t, workshop) {
   }
 }
 
+async function sveltekit(t, workshop) {
+  const { address } = await startWorker(t, workshop, "sveltekit");
+  // As the form of the page sends it: SvelteKit refuses forms of other origins.
+  const publish = () => call("POST", address, { headers: { origin: address, "content-type": "application/x-www-form-urlencoded" }, body: "" });
+  const lease = await (await newClient(GATEWAY)).lock("publish").acquire();
+  const busy = await publish();
+  assert.deepEqual([busy.status, /Another editor is publishing/.test(busy.body)], [503, true], busy.body);
+  await lease.release();
+  let published;
+  await until(async () => (published = await publish()).status !== 503, "the page is published");
+  const [, token] = /Published under token (\d{16})/.exec(published.body) ?? [];
+  assert.ok(published.status === 200 && Number(token) > lease.token, published.body);
+}
+
 export const examples = [
   { name: "browser-draft", what: "one person edits while the other waits, and a late text is rejected", extent: "full", run: browserDraft },
 ];
@@ -95,4 +110,5 @@ export const examples = [
 /** These need the packages of the bundlers. */
 export const frameworks = [
   { name: "nextjs", what: "a route in Node and one at the edge share a lock", extent: "full", run: nextjs },
+  { name: "sveltekit", what: "a form action waits for a lock, and says when it has waited too long", extent: "full", run: sveltekit },
 ];
