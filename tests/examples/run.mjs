@@ -4,7 +4,7 @@
  *
  * Environment: as `tests/runtimes/run.mjs`, and EDGELATCH_EXAMPLES (a `node_modules` with the
  * packages of package.json) and, in a full run, EDGELATCH_BUNDLERS (a `node_modules` with the
- * bundlers) and EDGELATCH_MOTO (a Python with moto).
+ * bundlers), EDGELATCH_MOTO (a Python with moto) and EDGELATCH_GATEWAY (the gateway's program).
  */
 
 import assert from "node:assert/strict";
@@ -14,13 +14,14 @@ import { after, before, describe, test } from "node:test";
 
 import { Workshop } from "../bundlers/workshop.mjs";
 import { removeProjects, required } from "../runtimes/project.mjs";
+import { examples as java } from "./java.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
 import { examples as pages, frameworks } from "./pages.mjs";
 import { examples as servers } from "./servers.mjs";
 import { examples as stores } from "./stores.mjs";
 import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers, workers, stores, pages, frameworks };
+const GROUPS = { servers, workers, stores, pages, frameworks, java };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 

@@ -65,7 +65,7 @@ export async function startEnv() {
 }
 
 /** A Redis with a gateway for edgelatch and a port for Java. */
-async function startNode() {
+export async function startNode() {
   const gateway = await startGateway(required("EDGELATCH_GATEWAY"));
   const port = await openPort(gateway.socket);
   const close = async () => {

@@ -41,7 +41,7 @@ pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, StdSource, WasmBindgen, NpmT
 pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
 pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
 /// The tools of the examples that only a full run starts.
-pub(crate) const EXAMPLES: &[Tool] = &[Bundlers, Chromium, Moto, Postgres];
+pub(crate) const EXAMPLES: &[Tool] = &[Bundlers, Chromium, Java, Moto, Postgres];
 const ALL: &[Tool] = &[
     Redis,
     Servers,

@@ -260,7 +260,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::new(
         "examples",
         "the programs of examples/, each started by the command of its README",
-        Node("tests/examples/run.mjs", &[Package, Gateway, Examples]),
+        Node("tests/examples/run.mjs", &[Package, Gateway, GatewayProgram, Examples]),
     ),
     Suite::new("smoke", "cargo xtask demo --once", Task(smoke)).with_tools(setup::DEMO),
     Suite::new("demo", "the demo's page in Chromium", Node("tests/demo/run.mjs", &[Demo]))
