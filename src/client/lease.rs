@@ -159,7 +159,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 
     /// Returns how long the holder can still rely on the hold, by its own clocks; zero once the
-    /// hold is lost or released. Sends nothing.
+    /// hold is lost or its last release has begun, even if that release then fails. Sends nothing.
     pub fn remaining(&self) -> Duration {
         let id = self.hold.id;
         self.hold.shared.change(|engine, cx| engine.remaining(id, cx))

@@ -45,6 +45,7 @@ pub(super) struct Shared<T: Transport, H: Host> {
 pub(super) struct Endpoint<T> {
     pub(super) gateway: Gateway,
     pub(super) transport: Arc<T>,
+    /// The state of the gateway that was last reported, as this client's engine knows it.
     pub(super) observed: ObservedGateway,
 }
 
@@ -55,7 +56,8 @@ impl<T> Endpoint<T> {
     }
 }
 
-/// The endpoint for another client: shares the transport, but observes that client's own engine.
+/// The endpoint for another client: shares the transport, but not `observed`, which belongs to that
+/// client's engine.
 impl<T> Clone for Endpoint<T> {
     fn clone(&self) -> Self {
         Self::new(self.gateway.clone(), Arc::clone(&self.transport))
@@ -234,10 +236,10 @@ impl<T: Transport, H: Host> Shared<T, H> {
         is_idle
     }
 
-    /// Records that a driver was dropped before its operations had ended. Wakes every task: if it
-    /// was the driver of all operations, a task that still awaits an operation starts another
-    /// driver.
-    /// Operations of any other scope get no new driver.
+    /// Records that a driver was dropped before its operations had ended: its requests break, and
+    /// its streams end. Wakes every task. If it was the driver of all operations, a task that still
+    /// awaits one starts another driver. Operations of any other scope do not get one, so what they
+    /// have not finished stays pending.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
         if scope == ScopeId::GLOBAL {

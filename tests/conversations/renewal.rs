@@ -176,6 +176,14 @@ fn a_hold_renewed_to_a_fixed_end_is_not_renewed_any_more() {
 }
 
 #[test]
+fn an_end_later_than_the_longest_lease_does_not_stop_renewals() {
+    let in_two_days = Some(START + ms(48 * 60 * 60 * 1000));
+    let machine = auto_renewal_machine(LeaseTime::DEFAULT, true).with_end(in_two_days);
+    let it = Conversation::new(machine).advance_to_timeout().expect_call(RENEW);
+    assert_eq!(it.arg(RENEWED_LEASE), "30000");
+}
+
+#[test]
 fn a_renewal_on_demand_counts_from_its_sending() {
     let it =
         Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW).advance(100);

@@ -7,9 +7,9 @@
 //!
 //! The longest such time is the number of competitors, multiplied by the mean distance between two
 //! retries. The distance is the shortest observed hand-off, multiplied by a factor. The factor
-//! grows when this client's retry came before the grant of another client, and shrinks otherwise,
-//! so that about one or two retries per hand-off are wasted. A client without competitors retries
-//! at once.
+//! grows when the message of a grant arrives while this client's retry has no reply yet, and
+//! shrinks otherwise. The message may be that of this client's own grant, so about two retries per
+//! hand-off count, of which one or two are wasted. A client without competitors retries at once.
 
 use core::time::Duration;
 
@@ -82,8 +82,8 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(handoff, |before| before + before / 8);
             self.min_handoff = Some(handoff.min(before));
-            // Grows by half after a wasted retry; otherwise shrinks by the share 4/(5n) of itself,
-            // for n clients.
+            // Grows by half if this client's retry was under way: it was wasted, unless the grant
+            // is its own. Otherwise shrinks by the share 4/(5n) of itself, for n clients.
             let factor = if retried {
                 self.spread_factor + self.spread_factor / 2
             } else {

@@ -120,8 +120,8 @@ impl Renewal {
     /// shortest lease is left until then.
     fn lease_to_request(&self, now: Instant) -> Option<LeaseTime> {
         let Some(end) = self.ends_at else { return Some(self.lease.time()) };
-        let left = LeaseTime::new(Duration::from_millis(millis(now.until(end)))).ok()?;
-        Some(left.min(self.lease.time()))
+        let left = Duration::from_millis(millis(now.until(end)));
+        LeaseTime::new(left.min(self.lease.time().get())).ok()
     }
 
     /// The confirmed lease that ends last.

@@ -136,7 +136,8 @@ async fn full_memory_refuses_a_script_with_a_record_before_it_runs_and_one_witho
     let refused = redis.run(&eval.call(request(3), bound)).await;
     assert_eq!(refused.code, Code::ScriptFailed);
     assert!(refused.value.contains("OOM"), "{}", refused.value);
-    // A cancellation still succeeds, since its first write is a deletion: it was never executed.
-    let cancel = calls.0.eval(owner(1), token(grant), &count(9)).unwrap().cancel(request(4), bound);
+    // The refused request can still be cancelled, since the first write of a cancellation is a
+    // deletion. It was not executed and never will be.
+    let cancel = calls.0.eval(owner(1), token(grant), &count(9)).unwrap().cancel(request(2), bound);
     assert_eq!(redis.run(&cancel).await.code, Code::Gone);
 }
