@@ -158,8 +158,10 @@ impl Cell {
 
 /// The operation of a script, whatever the object: its name without the object's.
 fn operation_of(script: &str) -> &str {
-    let of_fair_read_write = script.strip_prefix("fair_rw_");
-    of_fair_read_write.or(script.split_once('_').map(|(_, operation)| operation)).unwrap_or(script)
+    match (script.strip_prefix("fair_rw_"), script.split_once('_')) {
+        (Some(operation), _) | (None, Some((_, operation))) => operation,
+        (None, None) => script,
+    }
 }
 
 fn client(url: &str, attempt: Duration) -> NativeClient {

@@ -128,8 +128,8 @@ impl Checker<'_> {
             (Form::FairHolders, _) => max_lease + SECOND,
             (Form::FairQueue, _) => LIFE + SECOND,
             (Form::FairLast, _) => DAY,
-            // A poll or grant writes the entry ahead by the life of a waiter, a renewal by a third of
-            // its lease.
+            // A poll or grant writes the entry ahead by the life of a waiter, a renewal by a third
+            // of its lease.
             (Form::Registry, _) => max_lease.max(LIFE) + (max_lease / 3).max(LIFE) + SECOND,
             (Form::Memory, _) => MEMORY.max(max_lease + SECOND),
         }
