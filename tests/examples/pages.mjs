@@ -92,7 +92,7 @@ async function nextjs(t, workshop) {
 async function sveltekit(t, workshop) {
   const { address } = await startWorker(t, workshop, "sveltekit");
   // As the form of the page sends it: SvelteKit refuses forms of other origins.
-  const publish = () => call("POST", address, { headers: { origin: address, "content-type": "application/x-www-form-urlencoded" }, body: "" });
+  const publish = () => call("POST", address, { headers: { accept: "text/html", origin: address, "content-type": "application/x-www-form-urlencoded" }, body: "" });
   const lease = await (await newClient(GATEWAY)).lock("publish").acquire();
   const busy = await publish();
   assert.deepEqual([busy.status, /Another editor is publishing/.test(busy.body)], [503, true], busy.body);

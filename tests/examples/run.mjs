@@ -8,7 +8,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readFile, readdir } from "node:fs/promises";
+import { readFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
@@ -29,7 +29,10 @@ const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 const workshops = {};
 before(async () => {
   workshops.examples = await Workshop.open({ tools: required("EDGELATCH_EXAMPLES") });
-  if (isFull) workshops.frameworks = await Workshop.open({ tools: required("EDGELATCH_BUNDLERS") });
+  if (!isFull) return;
+  workshops.frameworks = await Workshop.open({ tools: required("EDGELATCH_BUNDLERS") });
+  // npm searches this folder first. The list has old versions of Node, which wrangler refuses.
+  await rm(join(workshops.frameworks.folder, "node_modules/.bin/node"));
 });
 after(async () => {
   for (const workshop of Object.values(workshops)) await workshop.close();
