@@ -114,7 +114,14 @@ mod large {
         let writer = Plan { releases: 0, budget: 4, ..waits(EXCLUSIVE, 20) };
         let plans = [EXCLUSIVE, writer, reader];
         let world = World { first: Some(0), in_flight: 1, times: &[0, 4, 12, 18], ..modes(plans) };
-        let vacuous = &[properties::HELD_AT_MOST, properties::SHARED, properties::COPY];
+        // No owner ends within these bounds.
+        let vacuous = &[
+            properties::HELD_AT_MOST,
+            properties::SHARED,
+            properties::COPY,
+            properties::NOTHING_AFTER_END,
+            properties::OUTCOME_IS_TRUE,
+        ];
         holds(World { vacuous, ..world }, &[BothGranted, Queued, PassedOver, Restored, Busy]);
     }
 

@@ -59,14 +59,18 @@ impl<'a> Pair<'a> {
         let watched = match self.redis.watch(call).await {
             Ok(watched) => watched,
             Err(error) => {
-                let modelled = self.model.run_at(call, self.redis.now_ms().await * 1000);
+                let now = self.redis.now_ms().await;
+                let modelled = self.model.run_at(call, now * 1000);
                 let [RespValue::Text(text)] = &*modelled else {
                     panic!("{what}: {error}: {modelled:?}")
                 };
                 // An error of a command inside a transaction has no code of its own.
                 let word = text.split(' ').next().unwrap();
                 assert!(error.to_string().contains(word), "{what}: {error}");
+                // A script may write before it fails, at a time between the last reading and now.
+                let slowest = mem::replace(&mut self.slowest, self.slowest.max(now - self.now));
                 self.compare_keys(what).await;
+                (self.now, self.slowest) = (now, slowest);
                 return Err(error);
             }
         };
