@@ -12,7 +12,7 @@ import { BASE, dist, api, files, pages, repository, root, sidebar } from "./site
 const HOSTS = new Set([
   "docs.rs", "github.com", "redis.io", "redisson.org", "upstash.com", "www.npmjs.com", "crates.io", "vitepress.dev",
   "developers.cloudflare.com", "developer.mozilla.org", "www.typescriptlang.org", "martin.kleppmann.com",
-  "antirez.com", "opentelemetry.io",
+  "antirez.com", "opentelemetry.io", "w3c.github.io",
 ]);
 
 const byPath = new Map(pages.map((page) => [page.path, page]));

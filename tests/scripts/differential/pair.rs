@@ -68,7 +68,8 @@ impl<'a> Pair<'a> {
                 let word = text.split(' ').next().unwrap();
                 assert!(error.to_string().contains(word), "{what}: {error}");
                 // A script may write before it fails, at a time between the last reading and now.
-                let slowest = mem::replace(&mut self.slowest, self.slowest.max(now - self.now));
+                let slowest = self.slowest;
+                self.slowest = slowest.max(now - self.now);
                 self.compare_keys(what).await;
                 (self.now, self.slowest) = (now, slowest);
                 return Err(error);
