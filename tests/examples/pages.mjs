@@ -38,6 +38,8 @@ async function browserDraft(t, workshop) {
   assert.equal(await bob.page.inputValue("textarea"), "Dear Bob");
   await bob.write("Dear Ada");
   await until(async () => (await call("GET", `${address}/draft`)).body === "Dear Ada", "the newer text is saved");
+  // The browser may report a request later than the server has handled it.
+  await until(async () => ada.tokens.length > 0 && bob.tokens.length > 0, "the browser reports both requests");
   // A request that Ada's page sent before arrives late.
   const late = await call("PUT", `${address}/draft`, { headers: { "fencing-token": ada.tokens[0] }, body: "Dear Bob" });
   assert.deepEqual([late.status, (await call("GET", `${address}/draft`)).body], [409, "Dear Ada"]);
