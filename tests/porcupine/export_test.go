@@ -22,7 +22,7 @@ func exports(t *testing.T, pattern string) []string {
 
 // kinds has every kind of object that the simulation has, and whether its refusals are judged.
 var kinds = map[string]bool{
-	"lock": true, "owner": true, "spin": true, "fenced": true, "fair": false, "read-write": false,
+	"lock": true, "owner": true, "spin": true, "fenced": true, "fair": false, "read-write": false, "fair-read-write": false,
 	"semaphore": true, "permits": true, "latch": false, "group": true, "multi": true, "red": false,
 }
 

@@ -97,7 +97,7 @@ func (h *history) isJudged(refused *claim, claims []*claim) bool {
 		return false
 	case "multi":
 		return len(refused.Names) == 1
-	case "fair", "read-write":
+	case "fair", "read-write", "fair-read-write":
 		if refused.mayRefuseItself() {
 			return false
 		}

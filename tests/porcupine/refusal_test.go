@@ -14,7 +14,7 @@ func TestARefusalWithoutAHolderIsRejected(t *testing.T) {
 // A node of a redLock may refuse for other reasons than a hold, and a waiter may have been ahead in
 // a queue.
 func TestARefusalByAMajorityOrAQueueIsNotJudged(t *testing.T) {
-	for _, kind := range []string{"red", "fair", "read-write"} {
+	for _, kind := range []string{"red", "fair", "read-write", "fair-read-write"} {
 		b := newHistory(t, kind)
 		b.hold(1, "exclusive", 0, 10, 1, 100).released(20, 30)
 		b.acquire(2, "exclusive", 31, 40, "busy")

@@ -226,7 +226,7 @@ func inventedAbsences(h *history) (all []*history) {
 
 func lateRefusals(h *history) (all []*history) {
 	for place, a := range h.acquisitions {
-		isJudged := h.kind != "red" && h.kind != "fair" && h.kind != "read-write" && !a.hasParts()
+		isJudged := h.kind != "red" && h.kind != "fair" && h.kind != "read-write" && h.kind != "fair-read-write" && !a.hasParts()
 		if a.Result != "busy" || !isJudged {
 			continue
 		}
