@@ -29,7 +29,7 @@ const BROWSERS = {
   ...(isFull && { Firefox: { browser: "firefox", executablePath: required("FIREFOX") } }),
 };
 
-/** The pages of which a full run takes pictures. */
+/** The pages that a full run takes pictures of. */
 const PICTURED = ["", "start/node", "concepts", "objects", "operations", "comparison", "errors", "reliability", "api/edgelatch/interfaces/Lock"];
 
 for (const [name, options] of Object.entries(BROWSERS)) {

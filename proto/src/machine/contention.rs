@@ -9,7 +9,7 @@
 //! retries. The distance is the shortest observed hand-off, multiplied by a factor. The factor
 //! grows when the message of a grant arrives while this client's retry has no reply yet, and
 //! shrinks otherwise. The message may be that of this client's own grant, so about two retries per
-//! hand-off count, of which one or two are wasted. A client without competitors retries at once.
+//! hand-off count, and one or two are wasted. A client without competitors retries at once.
 
 use core::time::Duration;
 

@@ -67,7 +67,7 @@ async fn a_takeover_of_a_waiter_that_was_removed_uses_the_ticket_in_its_latch() 
     assert_eq!(place_of(&redis.run(&lock.acquire(shared(3).nth(2))).await).0, 0);
     let reply = redis.run(&lock.acquire(exclusive(1).after(9))).await;
     assert_eq!((reply.code, place_of(&reply)), (Code::No, (0, LIFE_MS / 3, false)));
-    // A previous owner of which nothing is left has no place.
+    // A previous owner without any record has no place.
     let reply = redis.run(&lock.acquire(shared(4).after(8))).await;
     assert_eq!((reply.code, place_of(&reply).0), (Code::No, 2));
 }
