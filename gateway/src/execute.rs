@@ -14,7 +14,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout_at;
 
 use crate::auth::Access;
-use crate::backend::{PipelineCommand, weight};
+use crate::backend::{Backend, PipelineCommand, weight};
 use crate::clock::now;
 use crate::command::{MAX_WORDS, MalformedCommand, parse, parse_list, words};
 use crate::cors;
@@ -27,7 +27,8 @@ use crate::policy::{ConnectionKind, Refusal};
 use crate::reply::{CommandResult, ErrorText, Format};
 use crate::request_body::ReceivedRequest;
 use crate::routes::{Context, Shared};
-use crate::scoped::{ScopeViolation, time_of};
+use crate::scoped::ScopeViolation;
+use crate::scripts::{time_of, with_text};
 use crate::sync_token::{SYNC_TOKEN, sync_token};
 
 /// The number of commands of a pipeline to parse before other tasks of this thread run.
@@ -114,12 +115,26 @@ async fn run(
     let backend = Arc::clone(&shared.backend);
     metrics.count_commands(1);
     let reply = dispatcher
-        .send(connection, async move { backend.command(&command, connection).await })
+        .send(connection, async move { send_script(&backend, &command, connection).await })
         .await??;
     count_error_reply(shared, &reply);
     let result = CommandResult::Reply(reply, received.format);
     let status = if result.is_result() { StatusCode::OK } else { StatusCode::BAD_REQUEST };
     write(status, received.format, slice::from_ref(&result), |out| result.write_json(out))
+}
+
+/// Sends a command. If it runs one of edgelatch's scripts that Redis does not know yet, sends the
+/// text of the script after it, which spares the client a request.
+async fn send_script(
+    backend: &Backend,
+    command: &Cmd,
+    connection: ConnectionKind,
+) -> RedisResult<Value> {
+    let reply = backend.command(command, connection).await?;
+    match with_text(command, &reply) {
+        Some(command) => backend.command(&command, connection).await,
+        None => Ok(reply),
+    }
 }
 
 /// Counts a reply if it is an error of Redis.

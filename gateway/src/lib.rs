@@ -22,8 +22,9 @@
 //! - a page on an origin that is not allowed can neither read nor change anything, even with a
 //!   command or a token in the address;
 //! - a command is sent to Redis once. The gateway never repeats it, since only the client knows
-//!   whether that is safe. It follows a cluster's redirections, which say that the command was not
-//!   executed;
+//!   whether that is safe. There are two exceptions, for replies that say that the command was not
+//!   executed: the gateway follows a cluster's redirections, and sends the text of a script of
+//!   edgelatch that Redis does not know;
 //! - a response with status 200 or 400 is a reply of Redis, or says that nothing was sent. 429 and
 //!   503 say that a limit was reached and nothing was sent. 502 and 504 mean that the command may
 //!   have been executed, and so does an error without a code in capitals in the response to a
@@ -53,6 +54,7 @@ mod request_tracker;
 mod response_body;
 mod routes;
 mod scoped;
+mod scripts;
 mod subscribe;
 mod sync_token;
 mod timed_stream;

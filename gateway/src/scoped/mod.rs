@@ -3,10 +3,8 @@
 mod claims;
 mod keys;
 mod rules;
-mod scripts;
 
 pub use claims::{ScopedNames, ScopedToken};
 pub(crate) use keys::Rejection;
 pub use keys::{ScopeKeyError, ScopeKeys};
 pub(crate) use rules::{Scope, ScopeViolation};
-pub(crate) use scripts::time_of;

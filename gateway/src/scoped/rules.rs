@@ -8,8 +8,8 @@ use edgelatch_proto::protocol::scope::{
 };
 use edgelatch_proto::timing::LeaseTime;
 
-use super::scripts::script;
 use crate::limits::ClientKey;
+use crate::scripts::script;
 
 /// The tolerated clock skew between the gateway and Redis.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);

@@ -31,6 +31,7 @@ mod redirections;
 mod replicas;
 mod scoped_objects;
 mod scopes;
+mod scripts;
 mod sentinel;
 mod shutdown;
 mod slow;

@@ -1,12 +1,12 @@
-//! The scripts that a scoped token may run.
+//! The scripts of edgelatch, among the commands that clients send.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use edgelatch_proto::protocol::script::{Script, scripts};
-use redis::Cmd;
+use redis::{Cmd, Value};
 
-use crate::command::words;
+use crate::command::{from_words, words};
 
 /// The scripts by the word that identifies them in a command: the digest, or the whole text, each
 /// with and without the line for key locking.
@@ -25,9 +25,23 @@ static LONGEST: LazyLock<usize> =
     LazyLock::new(|| KNOWN.keys().map(String::len).max().unwrap_or_default());
 
 /// Returns the script that `EVALSHA` or `EVAL` names; `None` if it is not one of edgelatch's.
-pub(super) fn script(verb: &str, text: &str) -> Option<&'static Script> {
+pub(crate) fn script(verb: &str, text: &str) -> Option<&'static Script> {
     let is_verb = verb.eq_ignore_ascii_case(if is_digest(text) { "EVALSHA" } else { "EVAL" });
     if is_verb && text.len() <= *LONGEST { KNOWN.get(text).copied() } else { None }
+}
+
+/// Returns the `EVAL` to send instead of an `EVALSHA` of edgelatch's scripts to which Redis replied
+/// that it does not know the script, as after a start of Redis. `None` for any other command or
+/// reply.
+pub(crate) fn with_text(command: &Cmd, reply: &Value) -> Option<Cmd> {
+    if !matches!(reply, Value::ServerError(error) if error.code() == "NOSCRIPT") {
+        return None;
+    }
+    let mut head = words(command).map_while(|word| str::from_utf8(word).ok());
+    let (verb, digest) = (head.next()?, head.next()?);
+    let script = script(verb, digest).filter(|_| is_digest(digest))?;
+    let source = script.source(digest == script.sha1(true));
+    from_words([b"EVAL", source.as_bytes()].into_iter().chain(words(command).skip(2))).ok()
 }
 
 /// The scripts that on an object at its limits take Redis longer than about a millisecond, and how
@@ -58,6 +72,9 @@ fn is_digest(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use edgelatch_proto::protocol::script::scripts::LATCH_INSPECT;
+    use redis::parse_redis_value;
+
     use super::*;
     use crate::command::from_words;
 
@@ -78,6 +95,30 @@ mod tests {
         }
         assert_eq!(script("EVAL", "return 1"), None);
         assert_eq!(script("EVALSHA", &"0".repeat(40)), None);
+    }
+
+    #[test]
+    fn only_an_unknown_script_of_edgelatch_is_sent_as_text() {
+        let reply = |text: &str| parse_redis_value(text.as_bytes()).unwrap();
+        let unknown = reply("-NOSCRIPT No matching script\r\n");
+        let packed = |words: &[&str]| from_words(words).unwrap().get_packed_command();
+        let resent = |words: &[&str], reply: &Value| {
+            with_text(&from_words(words).unwrap(), reply)
+                .map(|command| command.get_packed_command())
+        };
+        for key_locking in [true, false] {
+            let digest = LATCH_INSPECT.sha1(key_locking);
+            let text = resent(&["evalsha", digest, "1", "gate", "a", ""], &unknown);
+            let source = LATCH_INSPECT.source(key_locking);
+            assert_eq!(text, Some(packed(&["EVAL", &source, "1", "gate", "a", ""])));
+            for other in ["-ERR no\r\n", "+NOSCRIPT\r\n", "$-1\r\n"] {
+                assert_eq!(resent(&["EVALSHA", digest, "0"], &reply(other)), None);
+            }
+            assert_eq!(resent(&["EVAL", &source, "0"], &unknown), None);
+            assert_eq!(resent(&["GET", digest], &unknown), None);
+        }
+        assert_eq!(resent(&["EVALSHA", &"0".repeat(40), "0"], &unknown), None);
+        assert_eq!(resent(&["EVALSHA"], &unknown), None);
     }
 
     #[test]
