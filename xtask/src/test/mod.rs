@@ -78,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
     for suite in suites {
         match missing.iter().find(|(tool, _)| suite.tools().contains(tool)) {
             Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
-            None if matches!(suite.work, Work::Nextest(_)) => rust.push(suite),
+            None if matches!(suite.work, Work::Nextest(..)) => rust.push(suite),
             None => tasks.push(suite),
         }
     }
@@ -183,9 +183,9 @@ impl<'a> Run<'a> {
     fn report(&self, suite: &'static Suite) -> Result<Report> {
         let session = self.session(suite.name);
         match suite.work {
-            Work::Task(task) => task(&session),
+            Work::Task(task, _) => task(&session),
             Work::Node(file, fixtures) => node::run(&session, file, fixtures),
-            Work::Nextest(_) => bail!("cargo-nextest runs {}", suite.name),
+            Work::Nextest(..) => bail!("cargo-nextest runs {}", suite.name),
         }
     }
 

@@ -101,8 +101,8 @@ fn with_profile<'s>(
     profile: Profile,
 ) -> Vec<(&'static Suite, &'s Binaries)> {
     let tests = |suite: &&'static Suite| match &suite.work {
-        Work::Nextest(tests) if tests.profile(extent) == profile => Some((*suite, tests)),
-        Work::Nextest(_) | Work::Node(..) | Work::Task(_) => None,
+        Work::Nextest(tests, _) if tests.profile(extent) == profile => Some((*suite, tests)),
+        Work::Nextest(..) | Work::Node(..) | Work::Task(..) => None,
     };
     suites.iter().filter_map(tests).collect()
 }

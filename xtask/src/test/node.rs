@@ -52,6 +52,8 @@ pub(crate) enum Fixture {
     Examples,
     /// The documentation site; in a full run also Firefox.
     Site,
+    /// Programs that must be on the machine.
+    Programs(&'static [Tool]),
 }
 
 impl Fixture {
@@ -65,6 +67,7 @@ impl Fixture {
             Self::Bundlers => &[],
             Self::Examples => &[Tool::Examples],
             Self::Site => setup::DOCS,
+            Self::Programs(tools) => tools,
         }
     }
 
@@ -105,6 +108,7 @@ impl Fixture {
                 }
                 command.env("EDGELATCH_SITE", docs::build(workspace)?)
             }
+            Self::Programs(_) => command,
             Self::Gateway | Self::FastGateway => {
                 let is_fast = self == Self::FastGateway;
                 let build = if is_fast { build::fast_gateway } else { build::gateway };

@@ -24,18 +24,16 @@ pub(crate) struct Suite {
     /// The smallest extent that runs it.
     pub(crate) from: Extent,
     pub(crate) work: Work,
-    /// The programs that must be on the machine, besides those that [`Work`] implies.
-    tools: &'static [Tool],
 }
 
-/// How a suite is run.
+/// How a suite is run, and what it needs.
 pub(crate) enum Work {
-    /// Test binaries, run by cargo-nextest together with those of the other suites.
-    Nextest(Binaries),
-    /// A file of tests, run by Node, and the fixtures that it needs.
+    /// Test binaries, run by cargo-nextest together with those of the other suites, and programs.
+    Nextest(Binaries, &'static [Tool]),
+    /// A file of tests, run by Node, and fixtures.
     Node(&'static str, &'static [Fixture]),
-    /// A function.
-    Task(fn(&Session<'_>) -> Result<Report>),
+    /// A function, and programs.
+    Task(fn(&Session<'_>) -> Result<Report>, &'static [Tool]),
 }
 
 /// The Rust tests of a suite.
@@ -70,31 +68,26 @@ pub(crate) enum Profile {
 }
 
 impl Suite {
-    pub(super) const fn new(name: &'static str, about: &'static str, work: Work) -> Self {
-        Self { name, about, from: Extent::Quick, work, tools: &[] }
+    /// A suite of every run.
+    pub(super) const fn quick(name: &'static str, about: &'static str, work: Work) -> Self {
+        Self { name, about, from: Extent::Quick, work }
     }
 
-    /// Only a full run includes the suite.
-    pub(super) const fn only_in_full(self) -> Self {
-        Self { from: Extent::Full, ..self }
-    }
-
-    pub(super) const fn with_tools(self, tools: &'static [Tool]) -> Self {
-        Self { tools, ..self }
+    /// A suite that only a full run includes.
+    pub(super) const fn full(name: &'static str, about: &'static str, work: Work) -> Self {
+        Self { name, about, from: Extent::Full, work }
     }
 
     /// Returns the programs that must be on the machine.
     pub(crate) fn tools(&self) -> Vec<Tool> {
-        let mut tools = self.tools.to_vec();
         match self.work {
-            Work::Nextest(_) => tools.push(Tool::Nextest),
+            Work::Nextest(_, tools) => [&[Tool::Nextest], tools].concat(),
             Work::Node(_, fixtures) => {
-                tools.push(Tool::NpmTools);
-                tools.extend(fixtures.iter().flat_map(|fixture| fixture.tools()));
+                let of_fixtures = fixtures.iter().flat_map(|fixture| fixture.tools());
+                [Tool::NpmTools].iter().chain(of_fixtures).copied().collect()
             }
-            Work::Task(_) => {}
+            Work::Task(_, tools) => tools.to_vec(),
         }
-        tools
     }
 }
 
