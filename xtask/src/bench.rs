@@ -29,16 +29,14 @@ pub(crate) struct Options {
 /// writes below target.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     setup::ensure(workspace, setup::BENCH)?;
-    let mut node = workspace.node();
-    node.arg("xtask/scripts/bench/bench.mjs");
+    let mut node = workspace.command("node xtask/scripts/bench/bench.mjs");
     if options.quick {
         node.arg(workspace.folder("bench")?).arg("--quick");
     } else {
         node.arg(workspace.root.join("bench")).args(options.draw.then_some("--draw"));
     }
     if !options.draw {
-        let mut cargo = workspace.command("cargo");
-        cargo.args(["build", "--release", "--package", "edgelatch-gateway"]);
+        let mut cargo = workspace.command("cargo build --release --package edgelatch-gateway");
         run_step(workspace, "gateway: cargo build --release, as published", &mut cargo)?;
         let gateway = workspace.target.join("release/edgelatch-gateway");
         prepare(workspace, node.env("EDGELATCH_GATEWAY", gateway))?;
@@ -65,12 +63,12 @@ pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
 fn prepare(workspace: &Workspace, node: &mut Command) -> Result<()> {
     let consumer = build::consumer(workspace, "consumer")?;
     let peer = interop::build(workspace, interop::NEWEST)?;
-    let mut cargo = workspace.command("cargo");
-    cargo.args(["bench", "--quiet", "--package", "edgelatch-tests", "--benches", "--no-run"]);
+    let mut cargo =
+        workspace.command("cargo bench --quiet --package edgelatch-tests --benches --no-run");
     run_step(workspace, "crate: cargo bench --no-run", &mut cargo)?;
     node.env("EDGELATCH_CONSUMER", consumer)
         .env("EDGELATCH_PEER", peer)
-        .env("EDGELATCH_TOOLS", workspace.node_modules())
+        .env("EDGELATCH_TOOLS", &workspace.node_modules)
         .env("EDGELATCH_LOGS", workspace.folder("logs")?);
     Ok(())
 }

@@ -28,7 +28,7 @@ pub(crate) const LAST_3: Redisson = Redisson {
 };
 
 /// The JVM lives for minutes, so a quick start is worth more than fast code.
-const JVM_FLAGS: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+const JVM: &str = "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
 /// A JVM that serves every connected test process. Dropping it ends the JVM.
 pub(crate) struct Peer {
@@ -40,9 +40,9 @@ pub(crate) struct Peer {
 impl Peer {
     /// Builds the Java side if necessary, starts it and waits until it serves.
     pub(crate) fn start(workspace: &Workspace, redisson: Redisson) -> Result<Self> {
-        let mut command = workspace.command("java");
         let folder = build(workspace, redisson)?.display().to_string();
-        command.args(JVM_FLAGS).args(["-cp", &format!("{folder}/classes:{folder}/lib/*")]);
+        let mut command = workspace.command(JVM);
+        command.args(["-cp", &format!("{folder}/classes:{folder}/lib/*")]);
         // The JVM ends with its input, which ends with this program in any case.
         command.args(["edgelatch.peer.Peer", "--listen"]).stdin(Stdio::piped());
         let mut server = Server::start(workspace, "peer", &mut command)?;
@@ -55,14 +55,14 @@ impl Peer {
 pub(crate) fn build(workspace: &Workspace, redisson: Redisson) -> Result<PathBuf> {
     let source = workspace.root.join("tests/interop/java");
     let fingerprint = Fingerprint::new().path(&source)?;
-    let folder = workspace.cache().join(format!("{}-{}", redisson.folder, fingerprint.text()));
+    let folder = workspace.cache.join(format!("{}-{}", redisson.folder, fingerprint.text()));
     workspace.cached(&folder, |partial| {
         let maven = || {
-            let mut maven = workspace.command("mvn");
+            let mut maven =
+                workspace.command("mvn --batch-mode --quiet -Dstyle.color=never process-classes");
             maven
-                .args(["--batch-mode", "--quiet", "--file"])
+                .arg("--file")
                 .arg(source.join("pom.xml"))
-                .args(["-Dstyle.color=never", "process-classes"])
                 .args(redisson.properties)
                 .arg(format!("-Dpeer.target={}", partial.display()));
             maven

@@ -1,7 +1,7 @@
 //! The paths of the checkout, its build and its tools, and commands that run there.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
@@ -16,8 +16,13 @@ use crate::setup;
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
-    cache: PathBuf,
-    node_modules: PathBuf,
+    /// The folder of everything that setup installs, shared by all checkouts of this user: below
+    /// `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or
+    /// content, so no entry has to be updated.
+    pub(crate) cache: PathBuf,
+    /// The npm tools: programs, and packages that tests import, such as wrangler, deno and the
+    /// Upstash clients.
+    pub(crate) node_modules: PathBuf,
     /// The folders of the programs that setup installs.
     programs: Vec<PathBuf>,
 }
@@ -25,19 +30,16 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Reads the paths from cargo, which respects `CARGO_TARGET_DIR` and configuration files.
     pub(crate) fn find() -> Result<Self> {
-        let output = Command::new("cargo")
-            .args(["metadata", "--format-version", "1", "--no-deps"])
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cannot start cargo")?;
+        let mut cargo = Command::new("cargo");
+        let metadata = output_of(cargo.args(["metadata", "--format-version", "1", "--no-deps"]))?;
         let metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
+            serde_json::from_str(&metadata).context("cargo metadata gave no JSON")?;
         let path = |key: &str| {
             metadata.get(key).and_then(Value::as_str).map(PathBuf::from).context("cargo metadata")
         };
-        let (root, cache) = (path("workspace_root")?, cache()?);
-        let (target, node_modules) = (path("target_directory")?, PathBuf::new());
-        let mut workspace = Self { root, target, cache, node_modules, programs: Vec::new() };
+        let (root, target) = (path("workspace_root")?, path("target_directory")?);
+        let (node_modules, programs) = (PathBuf::new(), Vec::new());
+        let mut workspace = Self { root, target, cache: cache()?, node_modules, programs };
         workspace.node_modules = setup::npm::TOOLS.node_modules(&workspace)?;
         let tools = setup::cargo_tools(&workspace)?;
         workspace.programs = tools.into_iter().map(|tool| tool.join("bin")).collect();
@@ -99,9 +101,17 @@ impl Workspace {
         Ok(self.folder("logs")?.join(format!("{name}.log")))
     }
 
+    /// Returns a command in the checkout: a program and arguments, which single spaces separate.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut words = line.split(' ');
+        let mut command = self.program(words.next().unwrap_or_default());
+        command.args(words);
+        command
+    }
+
     /// Returns a command in the checkout that finds the installed tools before those of the
     /// machine.
-    pub(crate) fn command(&self, program: &str) -> Command {
+    pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).env("PATH", self.search_path()).stdin(Stdio::null());
         // `cargo run` sets these for this program, not for the ones that it starts. Its library
@@ -143,21 +153,20 @@ pub(crate) fn which(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Returns the path of Chromium or a similar browser: `CHROMIUM`, else one of the names that
-/// distributions use.
+/// Returns the path of Chromium or a similar browser.
 pub(crate) fn chromium() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("CHROMIUM") {
-        return Some(PathBuf::from(named));
-    }
-    ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(which)
+    browser("CHROMIUM", &["chromium", "chromium-browser", "google-chrome"])
 }
 
-/// Returns the path of Firefox: `FIREFOX`, else one of the names that distributions use.
+/// Returns the path of Firefox.
 pub(crate) fn firefox() -> Option<PathBuf> {
-    if let Some(named) = env::var_os("FIREFOX") {
-        return Some(PathBuf::from(named));
-    }
-    ["firefox-esr", "firefox"].into_iter().find_map(which)
+    browser("FIREFOX", &["firefox-esr", "firefox"])
+}
+
+/// Returns the path in this variable, else that of one of the names that distributions use.
+fn browser(variable: &str, names: &[&str]) -> Option<PathBuf> {
+    let named = env::var_os(variable).map(PathBuf::from);
+    named.or_else(|| names.iter().copied().find_map(which))
 }
 
 /// Copies a folder with all its contents.

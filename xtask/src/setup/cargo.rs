@@ -51,7 +51,7 @@ impl Program {
 
     pub(super) fn folder(&self, workspace: &Workspace) -> Result<PathBuf> {
         let version = self.version(workspace)?;
-        Ok(workspace.cache().join(format!("{}-{version}", self.package)))
+        Ok(workspace.cache.join(format!("{}-{version}", self.package)))
     }
 
     /// Returns whether the program is installed in the required version.
@@ -62,10 +62,9 @@ impl Program {
     /// Compiles and installs the program.
     pub(super) fn install(&self, workspace: &Workspace) -> Result<()> {
         let version = self.version(workspace)?;
-        let mut command = workspace.command("cargo");
         // Compiled for a short build, not for speed: the programs process little data.
+        let mut command = workspace.command("cargo install --debug --force --root");
         command
-            .args(["install", "--debug", "--force", "--root"])
             .arg(self.folder(workspace)?)
             .arg("--target-dir")
             .arg(workspace.folder("tools")?)

@@ -41,7 +41,7 @@ impl List {
     pub(crate) fn node_modules(&self, workspace: &Workspace) -> Result<PathBuf> {
         let lock =
             Fingerprint::new().path(&workspace.root.join(self.folder).join("package-lock.json"))?;
-        Ok(workspace.cache().join(format!("npm-{}", lock.text())).join("node_modules"))
+        Ok(workspace.cache.join(format!("npm-{}", lock.text())).join("node_modules"))
     }
 
     /// Returns whether the packages of the lock file are installed.
@@ -58,8 +58,8 @@ impl List {
             for file in ["package.json", "package-lock.json"] {
                 fs::copy(workspace.root.join(self.folder).join(file), partial.join(file))?;
             }
-            let mut command = workspace.command("npm");
-            command.args(["ci", "--no-audit", "--no-fund"]).current_dir(partial);
+            let mut command = workspace.command("npm ci --no-audit --no-fund");
+            command.current_dir(partial);
             // The machine's npm installs these programs: the one Node version that suits all of
             // them is among them.
             command.env("npm_config_engine_strict", "false");

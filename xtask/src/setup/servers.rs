@@ -55,7 +55,7 @@ impl Substitute {
 /// The folder of the cache; its name changes with this file, which determines the content.
 fn folder(workspace: &Workspace) -> PathBuf {
     let fingerprint = Fingerprint::new().bytes(include_bytes!("servers.rs"));
-    workspace.cache().join(format!("servers-{}", fingerprint.text()))
+    workspace.cache.join(format!("servers-{}", fingerprint.text()))
 }
 
 /// Whether all of them are unpacked.
@@ -69,10 +69,9 @@ pub(super) fn install(workspace: &Workspace) -> Result<()> {
         debian::install(workspace, &PACKAGES)?;
     }
     workspace.cached(&folder(workspace), |partial| {
-        let mut unpack = workspace.command(UNPACKER);
         // This variant runs no script of a package, so that it needs no root of its own.
+        let mut unpack = workspace.command("mmdebstrap --variant=extract --mode=chrootless");
         unpack
-            .args(["--variant=extract", "--mode=chrootless"])
             .arg(format!("--include={}", SUBSTITUTES.map(|server| server.package).join(",")))
             .arg(RELEASE)
             .arg(partial.join("root"));
