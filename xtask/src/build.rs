@@ -26,22 +26,22 @@ pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";
 
 /// Each loader passes the module itself.
-const GLUE_FLAGS: &str = "--target web --no-typescript --omit-default-module-path";
+const GLUE: &str = "wasm-bindgen --target web --no-typescript --omit-default-module-path";
 /// The WebAssembly features of all supported runtimes. Never all that wasm-opt knows: workerd
 /// rejects such a module.
 const WASM_FEATURES: &str = "--enable-bulk-memory --enable-mutable-globals \
     --enable-nontrapping-float-to-int --enable-sign-ext --enable-reference-types \
     --enable-multivalue";
 /// For fewer compressed bytes: code that is repeated instead of called compresses badly.
-const WASM_PASSES: &str = "-Oz --converge --low-memory-unused --skip-pass=local-cse \
+const OPTIMIZER: &str = "wasm-opt -Oz --converge --low-memory-unused --skip-pass=local-cse \
     --skip-pass=simplify-locals --strip-producers --always-inline-max-function-size=2 \
     --one-caller-inline-max-function-size=0";
 
 /// Builds the gateway for demos and tests, in the profile and with the features of the tests, so
-/// that neither builds again what the other has built. Returns the program.
+/// that neither builds again what the other has built: cargo unifies the features of dependencies
+/// over the selected packages, so both select the workspace. Returns the program.
 pub(crate) fn gateway(workspace: &Workspace) -> Result<PathBuf> {
-    let mut command = workspace.command("cargo");
-    command.arg("build").args(WORKSPACE).args(["--bin", GATEWAY]);
+    let mut command = workspace.command("cargo build --workspace --bin edgelatch-gateway");
     run(workspace, "gateway: cargo build", &mut command)?;
     Ok(workspace.target.join("debug").join(GATEWAY))
 }
@@ -49,9 +49,9 @@ pub(crate) fn gateway(workspace: &Workspace) -> Result<PathBuf> {
 /// Builds the gateway in the profile and with the features of the tests that a full run builds for
 /// release, so that neither builds the dependencies again. Returns the program.
 pub(crate) fn fast_gateway(workspace: &Workspace) -> Result<PathBuf> {
-    let mut command = workspace.command("cargo");
-    command.args(["build", "--release", "--package", TESTS, "--package", GATEWAY]);
-    run(workspace, "gateway: cargo build --release", command.args(["--bin", GATEWAY]))?;
+    let mut command = workspace.command("cargo build --release --bin edgelatch-gateway");
+    command.args(["--package", TESTS, "--package", GATEWAY]);
+    run(workspace, "gateway: cargo build --release", &mut command)?;
     Ok(workspace.target.join("release").join(GATEWAY))
 }
 
@@ -65,51 +65,45 @@ pub(crate) fn package(workspace: &Workspace) -> Result<()> {
 /// steps.
 fn generate(workspace: &Workspace, std: StandardLibrary, folder: &Path, to: &Path) -> Result<()> {
     let mut fingerprint = Fingerprint::new()
-        .path(&workspace.npm_folder().join("package-lock.json"))?
+        .path(&workspace.root.join("xtask/tools/package-lock.json"))?
         .path(&workspace.root.join("xtask/scripts/glue.mjs"))?
         .path(&workspace.root.join("xtask/scripts/encode.mjs"))?
-        .bytes(GLUE_FLAGS.as_bytes())
+        .bytes(GLUE.as_bytes())
         .bytes(WASM_FEATURES.as_bytes())
-        .bytes(WASM_PASSES.as_bytes());
+        .bytes(OPTIMIZER.as_bytes());
     let mut built = Vec::new();
     for module in MODULES {
         let file = module.build(workspace, std)?;
         fingerprint = fingerprint.path(&file)?;
         built.push((module, file));
     }
-    let record = folder.join("wasm.fingerprint");
-    if fingerprint.is_recorded(&record) && to.join("inline.js").exists() {
-        return Ok(());
-    }
-    empty_folder(to.to_owned())?;
-    for (module, file) in built {
-        add_glue(workspace, module, &file, folder, to)?;
-    }
-    fingerprint.record(&record)
+    fingerprint.once(&folder.join("wasm.fingerprint"), &to.join("inline.js"), || {
+        empty_folder(to.to_owned())?;
+        built.iter().try_for_each(|(module, file)| add_glue(workspace, module, file, folder, to))
+    })
 }
 
 /// Adds the glue of a built module to the folder `to`, and makes the module smaller.
 fn add_glue(
     workspace: &Workspace,
-    Module { name, .. }: Module,
+    Module { name, .. }: &Module,
     built: &Path,
     folder: &Path,
     to: &Path,
 ) -> Result<()> {
     let raw = empty_folder(folder.join("wasm"))?;
-    let mut bindgen = workspace.command("wasm-bindgen");
-    bindgen.args(GLUE_FLAGS.split(' ')).args(["--out-name", name, "--out-dir"]);
-    bindgen.arg(&raw).arg(built);
+    let mut bindgen = workspace.command(GLUE);
+    bindgen.args(["--out-name", name, "--out-dir"]).arg(&raw).arg(built);
     let about = format!("npm package: wasm-bindgen, the glue of {name} to JavaScript");
     run(workspace, &about, &mut bindgen)?;
 
     copy_folder(&raw, to)?;
     let file = format!("{name}_bg.wasm");
-    let mut opt = workspace.command("wasm-opt");
-    opt.args(WASM_PASSES.split(' ')).args(WASM_FEATURES.split(' '));
-    opt.arg(raw.join(&file)).arg("-o").arg(to.join(&file));
+    let mut opt = workspace.command(OPTIMIZER);
+    opt.args(WASM_FEATURES.split(' ')).arg(raw.join(&file)).arg("-o").arg(to.join(&file));
     run(workspace, &format!("npm package: wasm-opt -Oz, fewer bytes of {name}"), &mut opt)?;
-    quiet(workspace, "glue", workspace.node().arg("xtask/scripts/glue.mjs").arg(to).arg(name))
+    let mut glue = workspace.command("node xtask/scripts/glue.mjs");
+    quiet(workspace, "glue", glue.arg(to).arg(name))
 }
 
 /// Packs the npm package for publication, and returns the path of the tarball.
@@ -123,9 +117,8 @@ pub(crate) fn jsr(workspace: &Workspace) -> Result<PathBuf> {
     tarball(workspace)?;
     let npm = workspace.folder("npm")?;
     let folder = empty_folder(npm.join("jsr"))?;
-    let mut make = workspace.node();
-    make.arg("xtask/scripts/jsr.mjs").arg(npm.join("package")).arg(&folder);
-    quiet(workspace, "package for JSR", &mut make)?;
+    let mut make = workspace.command("node xtask/scripts/jsr.mjs");
+    quiet(workspace, "package for JSR", make.arg(npm.join("package")).arg(&folder))?;
     Ok(folder)
 }
 
@@ -141,18 +134,18 @@ pub(crate) fn plain_tarball(workspace: &Workspace) -> Result<PathBuf> {
 /// Packs `pkg` with the generated files of `wasm`, in `folder`.
 fn pack(workspace: &Workspace, folder: &Path, wasm: &Path) -> Result<PathBuf> {
     let staged = empty_folder(folder.join("package"))?;
-    let mut stage = workspace.node();
-    stage.arg("xtask/scripts/stage.mjs").arg("pkg").arg(wasm).arg(&staged);
+    let mut stage = workspace.command("node xtask/scripts/stage.mjs pkg");
+    stage.arg(wasm).arg(&staged);
     quiet(workspace, "staging", stage.arg(env!("CARGO_PKG_REPOSITORY")))?;
     let tarball = folder.join(format!("edgelatch-{}.tgz", npm_version(workspace)?));
-    let fingerprint = Fingerprint::new().path(&staged)?;
-    let record = folder.join("package.fingerprint");
-    if !(fingerprint.is_recorded(&record) && tarball.exists()) {
-        let mut pack = workspace.command("npm");
-        pack.args(["pack", "--ignore-scripts", "--pack-destination"]).arg(folder);
-        run(workspace, "npm package: npm pack", pack.current_dir(&staged))?;
-        fingerprint.record(&record)?;
-    }
+    Fingerprint::new().path(&staged)?.once(
+        &folder.join("package.fingerprint"),
+        &tarball,
+        || {
+            let mut pack = workspace.command("npm pack --ignore-scripts --pack-destination");
+            run(workspace, "npm package: npm pack", pack.arg(folder).current_dir(&staged))
+        },
+    )?;
     ensure!(tarball.exists(), "npm pack did not write {}", tarball.display());
     Ok(tarball)
 }
@@ -161,24 +154,21 @@ fn pack(workspace: &Workspace, folder: &Path, wasm: &Path) -> Result<PathBuf> {
 pub(crate) fn consumer(workspace: &Workspace, name: &str) -> Result<PathBuf> {
     let tarball = tarball(workspace)?;
     let folder = workspace.folder(name)?;
-    let fingerprint = Fingerprint::new().path(&tarball)?;
-    let record = folder.join(".installed");
-    if fingerprint.is_recorded(&record) {
-        return Ok(folder);
-    }
-    let manifest = json!({
-        "name": "edgelatch-consumer",
-        "private": true,
-        "type": "module",
-        "dependencies": { "edgelatch": format!("file:{}", tarball.display()) },
-    });
-    fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
-    empty_folder(folder.join("node_modules"))?;
-    let mut install = workspace.command("npm");
-    install.args(["install", "--offline", "--no-audit", "--no-fund", "--no-package-lock"]);
-    let what = format!("npm install of the tarball in {name}");
-    quiet(workspace, &what, install.current_dir(&folder))?;
-    fingerprint.record(&record)?;
+    let modules = folder.join("node_modules");
+    Fingerprint::new().path(&tarball)?.once(&folder.join(".installed"), &modules, || {
+        let manifest = json!({
+            "name": "edgelatch-consumer",
+            "private": true,
+            "type": "module",
+            "dependencies": { "edgelatch": format!("file:{}", tarball.display()) },
+        });
+        fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
+        empty_folder(modules.clone())?;
+        let mut install =
+            workspace.command("npm install --offline --no-audit --no-fund --no-package-lock");
+        let what = format!("npm install of the tarball in {name}");
+        quiet(workspace, &what, install.current_dir(&folder))
+    })?;
     Ok(folder)
 }
 
@@ -196,8 +186,8 @@ pub(crate) fn print_sizes(workspace: &Workspace, record: bool) -> Result<ExitCod
     let is_small = StandardLibrary::available(workspace) == StandardLibrary::ForSize;
     ensure!(is_small || !record, "the sizes of a plain build are not those of a release");
     let folder = consumer(workspace, "consumer")?.join("node_modules/edgelatch");
-    let mut node = workspace.node();
-    node.arg("xtask/scripts/weigh.mjs").arg(folder).arg(tarball(workspace)?);
+    let mut node = workspace.command("node xtask/scripts/weigh.mjs");
+    node.arg(folder).arg(tarball(workspace)?);
     node.args(record.then_some("--record"));
     node.envs(is_small.then_some(("EDGELATCH_SMALL_STD", "1")));
     forward("the scale", &mut node)

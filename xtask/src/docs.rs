@@ -10,7 +10,7 @@ use clap::Args;
 use crate::fingerprint::Fingerprint;
 use crate::process::forward;
 use crate::progress::run as run_step;
-use crate::setup::{self, npm};
+use crate::setup::{self, Tool, npm};
 use crate::workspace::{Workspace, copy_folder, empty_folder};
 
 /// Everything that the site shows or is built by.
@@ -47,29 +47,26 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     if !options.serve {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut preview = workspace.node();
-    preview.current_dir(&stage).arg("node_modules/vitepress/bin/vitepress.js");
-    forward("the server", preview.args(["preview", "--port", &options.port.to_string()]))
+    let mut preview = workspace.command("node node_modules/vitepress/bin/vitepress.js preview");
+    preview.args(["--port", &options.port.to_string()]);
+    forward("the server", preview.current_dir(&stage))
 }
 
 /// Builds the site unless its inputs are those of the last build, and returns the folder of the
 /// build; `dist` in it is the site.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
-    setup::ensure(workspace, setup::DOCS)?;
+    setup::ensure(workspace, &[Tool::Site])?;
     let inputs = INPUTS.iter().try_fold(Fingerprint::new(), |fingerprint, input| {
         fingerprint.path(&workspace.root.join(input))
     })?;
     let stage = workspace.folder("site")?;
-    let record = stage.join("fingerprint");
-    if inputs.is_recorded(&record) && stage.join("dist").exists() {
-        return Ok(stage);
-    }
-    copy_folder(&workspace.root.join("site"), &empty_folder(stage.clone())?)?;
-    symlink(npm::SITE.node_modules(workspace)?, stage.join("node_modules"))
-        .context("cannot link the site's packages")?;
-    let mut build = workspace.node();
-    build.arg(stage.join("build.mjs")).arg(&workspace.root).arg(env!("CARGO_PKG_REPOSITORY"));
-    run_step(workspace, "documentation site: TypeDoc, VitePress", &mut build)?;
-    inputs.record(&record)?;
+    inputs.once(&stage.join("fingerprint"), &stage.join("dist"), || {
+        copy_folder(&workspace.root.join("site"), &empty_folder(stage.clone())?)?;
+        symlink(npm::SITE.node_modules(workspace)?, stage.join("node_modules"))
+            .context("cannot link the site's packages")?;
+        let mut build = workspace.command("node");
+        build.arg(stage.join("build.mjs")).arg(&workspace.root).arg(env!("CARGO_PKG_REPOSITORY"));
+        run_step(workspace, "documentation site: TypeDoc, VitePress", &mut build)
+    })?;
     Ok(stage)
 }

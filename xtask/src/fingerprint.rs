@@ -42,13 +42,18 @@ impl Fingerprint {
         format!("{:016x}", self.0.finish())
     }
 
-    /// Returns whether the file contains this fingerprint.
-    pub(crate) fn is_recorded(&self, file: &Path) -> bool {
-        fs::read_to_string(file).is_ok_and(|text| text == self.text())
-    }
-
-    /// Writes the file, after the work.
-    pub(crate) fn record(&self, file: &Path) -> Result<()> {
-        fs::write(file, self.text()).with_context(|| format!("cannot write {}", file.display()))
+    /// Does `work`, and records this in a file; unless it is recorded for the same inputs, and its
+    /// `result` exists.
+    pub(crate) fn once(
+        &self,
+        record: &Path,
+        result: &Path,
+        work: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        if fs::read_to_string(record).is_ok_and(|text| text == self.text()) && result.exists() {
+            return Ok(());
+        }
+        work()?;
+        fs::write(record, self.text()).with_context(|| format!("cannot write {}", record.display()))
     }
 }
