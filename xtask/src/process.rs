@@ -50,7 +50,6 @@ pub(crate) fn tick() {
 /// A program and all programs that it starts, as one process group. Dropping it ends them.
 pub(crate) struct ProcessGroup {
     child: Child,
-    name: String,
     status: Option<ExitStatus>,
 }
 
@@ -59,14 +58,13 @@ impl ProcessGroup {
     pub(crate) fn spawn(name: &str, command: &mut Command) -> Result<Self> {
         let child =
             command.process_group(0).spawn().with_context(|| format!("cannot start {name}"))?;
-        Ok(Self { child, name: name.to_owned(), status: None })
+        Ok(Self { child, status: None })
     }
 
     /// Returns the exit status, if the program has ended.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.status.is_none() {
-            self.status =
-                self.child.try_wait().with_context(|| format!("cannot wait for {}", self.name))?;
+            self.status = self.child.try_wait().context("cannot wait for a program")?;
         }
         Ok(self.status)
     }
@@ -122,8 +120,12 @@ impl Drop for ProcessGroup {
 
 /// Runs a program that prints to the terminal; returns the exit code for this program.
 pub(crate) fn forward(name: &str, command: &mut Command) -> Result<ExitCode> {
-    let status = ProcessGroup::spawn(name, command)?.wait(|| Ok(()))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(ProcessGroup::spawn(name, command)?.wait(|| Ok(()))?.success()))
+}
+
+/// Returns the exit code of a task.
+pub(crate) fn exit_code(succeeded: bool) -> ExitCode {
+    if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Makes this program the parent of orphaned processes, so that it sees their end; in a container

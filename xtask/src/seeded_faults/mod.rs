@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
-use crate::process::forward;
+use crate::process::{exit_code, forward};
 use crate::progress::Stopwatch;
-use crate::setup;
+use crate::setup::{self, Tool};
 use crate::workspace::Workspace;
 use fault::{Fault, MIN_LAYERS};
 use layer::{LAYERS, Layer};
-use tree::{Finding, Tree};
+use tree::Tree;
 
 /// How long the tests of one mutant may run when no baseline has measured their time. A mutant
 /// whose tests take longer counts as hung.
@@ -54,7 +54,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     if options.mutants {
         return run_mutants(workspace, options);
     }
-    setup::ensure(workspace, setup::SEEDED_FAULTS)?;
+    setup::ensure(workspace, &[Tool::Redis, Tool::Webdis, Tool::Nextest])?;
     let selected = selected(Fault::all(&workspace.root)?, options)?;
     let tree = Tree::new(workspace)?;
     if !options.skip_baseline {
@@ -72,16 +72,15 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
     let found = count - survivors.len();
     println!("{found} of {count} faults were found by all layers that have to find them");
     survivors.iter().for_each(|survivor| println!("  {survivor}"));
-    Ok(if survivors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(survivors.is_empty()))
 }
 
 /// Runs cargo-mutants on the files that `.cargo/mutants.toml` names. It lists the mutants that no
 /// test has found.
 fn run_mutants(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
-    setup::ensure(workspace, setup::MUTANTS)?;
-    let mut cargo = workspace.command("cargo");
+    setup::ensure(workspace, &[Tool::Redis, Tool::Webdis, Tool::CargoMutants])?;
     // Round-robin makes a part a sample of all files.
-    cargo.args(["mutants", "--sharding", "round-robin", "--output"]);
+    let mut cargo = workspace.command("cargo mutants --sharding round-robin --output");
     cargo.arg(workspace.folder("seeded-faults")?);
     if options.skip_baseline {
         cargo.args(["--baseline", "skip", "--timeout", MAX_MUTANT_SECONDS]);
@@ -113,8 +112,7 @@ fn check_baseline(tree: &Tree<'_>, selected: &[Fault], every_layer: bool) -> Res
         println!("→ {} without a fault", layer.name);
         let watch = Stopwatch::start();
         let finding = tree.run(layer, "baseline")?;
-        let has_passed = matches!(finding, Finding::Passed);
-        ensure!(has_passed, "{} fails without a fault: {finding}", layer.name);
+        ensure!(finding.is_none(), "{} fails without a fault: {finding:?}", layer.name);
         println!("  passed in {}", watch.text());
     }
     Ok(())
@@ -133,11 +131,12 @@ fn run_layers(tree: &Tree<'_>, fault: &Fault, every_layer: bool) -> Result<Vec<&
         }
         let watch = Stopwatch::start();
         let finding = tree.run(layer, &fault.name)?;
-        println!("  {}: {finding} ({})", layer.name, watch.text());
+        let result = finding.as_deref().unwrap_or("found nothing");
+        println!("  {}: {result} ({})", layer.name, watch.text());
         match finding {
-            Finding::Passed if must_find => missed.push(layer.name),
-            Finding::Passed => {}
-            Finding::Failed(_) | Finding::TimedOut => found += 1,
+            Some(_) => found += 1,
+            None if must_find => missed.push(layer.name),
+            None => {}
         }
     }
     if found < MIN_LAYERS {

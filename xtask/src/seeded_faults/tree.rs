@@ -1,6 +1,5 @@
 //! A copy of the checkout that faults are put into, so that the checkout itself never changes.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::fault::Fault;
 use super::layer::Layer;
 use crate::process::check_stop;
-use crate::progress::{logged, output_of, run_with_log, tail};
+use crate::progress::{output_of, quiet, run_with_log, tail};
 use crate::test::{DEFAULT_PROFILE, Report, junit};
 use crate::workspace::Workspace;
 
@@ -28,26 +27,6 @@ pub(super) struct Tree<'w> {
     folder: PathBuf,
     /// The files of the checkout as an object of git.
     sound: String,
-}
-
-/// The result of a layer.
-#[derive(Debug)]
-pub(super) enum Finding {
-    Passed,
-    /// The test that failed first.
-    Failed(String),
-    /// The layer did not end within [`MAX_SECONDS`].
-    TimedOut,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Passed => f.write_str("found nothing"),
-            Self::Failed(what) => write!(f, "found it by {what}"),
-            Self::TimedOut => f.write_str("found it, since it did not end in time"),
-        }
-    }
 }
 
 impl<'w> Tree<'w> {
@@ -85,12 +64,12 @@ impl<'w> Tree<'w> {
         result
     }
 
-    /// Builds and runs a layer, which ends at the first test that fails.
-    pub(super) fn run(&self, layer: &Layer, title: &str) -> Result<Finding> {
+    /// Builds and runs a layer, which ends at the first test that fails. Returns what has found a
+    /// fault, unless all tests have passed.
+    pub(super) fn run(&self, layer: &Layer, title: &str) -> Result<Option<String>> {
         let title = format!("seeded-faults-{title}-{}", layer.name);
-        let log = self.workspace.log(&format!("{title}-build"))?;
-        let status = logged(self.nextest(layer).arg("--no-run"), &log)?;
-        ensure!(status.success(), "{title} does not compile:\n{}", tail(&log));
+        let build = format!("{title}-build");
+        quiet(self.workspace, &build, self.nextest(layer).arg("--no-run"))?;
 
         let junit = junit(&self.folder, DEFAULT_PROFILE);
         Report::discard(&junit)?;
@@ -108,27 +87,28 @@ impl<'w> Tree<'w> {
         });
         check_stop()?;
         let status = match ended {
-            Err(_) if has_timed_out => return Ok(Finding::TimedOut),
+            Err(_) if has_timed_out => {
+                return Ok(Some("found it, since it did not end in time".to_owned()));
+            }
             ended => ended?,
         };
         if status.success() {
-            return Ok(Finding::Passed);
+            return Ok(None);
         }
         // Any other code is a failure of nextest itself, which proves nothing about the fault.
         let has_failed = status.code() == Some(TEST_RUN_FAILED);
         ensure!(has_failed, "cargo nextest ended with {status}:\n{}", tail(&log));
         let report = Report::read(&junit)?;
         let first = report.failures().next().map(|(case, _)| case.title());
-        Ok(Finding::Failed(first.unwrap_or_else(|| "a failure outside of any test".to_owned())))
+        let first = first.unwrap_or_else(|| "a failure outside of any test".to_owned());
+        Ok(Some(format!("found it by {first}")))
     }
 
     /// Returns the command of a layer. It builds incrementally and without debug information, since
     /// each fault changes one file.
     fn nextest(&self, layer: &Layer) -> Command {
-        let mut command = self.workspace.command("cargo");
+        let mut command = self.workspace.command(&format!("cargo nextest run {}", layer.build));
         command
-            .args(["nextest", "run"])
-            .args(layer.build.split(' '))
             .current_dir(&self.folder)
             .env("CARGO_TARGET_DIR", self.workspace.target.join("seeded-faults/build"))
             .env("CARGO_INCREMENTAL", "1")
