@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use setup::Tool;
 use workspace::Workspace;
 
 /// The tasks of this repository.
@@ -38,9 +39,8 @@ struct Arguments {
 enum Task {
     /// Install missing programs: servers, the wasm target, tools from crates.io and npm
     Setup {
-        /// Only the programs for this task
-        #[arg(value_enum, default_value_t)]
-        purpose: setup::Purpose,
+        /// Only these tools
+        tools: Vec<Tool>,
     },
     /// Build the gateway and the npm package's WebAssembly
     Build,
@@ -105,7 +105,8 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
     process::watch_signals()?;
     let workspace = Workspace::find()?;
     match task {
-        Task::Setup { purpose } => setup::ensure(&workspace, purpose.tools())?,
+        Task::Setup { tools } if tools.is_empty() => setup::ensure(&workspace, &Tool::all())?,
+        Task::Setup { tools } => setup::ensure(&workspace, &tools)?,
         Task::Build => {
             setup::ensure(&workspace, setup::BUILD)?;
             build::gateway(&workspace)?;

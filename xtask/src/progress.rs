@@ -192,6 +192,12 @@ pub(crate) fn read(log: &Path) -> String {
     String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned()
 }
 
+/// Returns the number that follows the last `title` in a program's output.
+pub(crate) fn number_after(output: &str, title: &str) -> Option<u64> {
+    let (_, rest) = output.rsplit_once(title)?;
+    rest.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
 fn last_line(log: &Path) -> String {
     let text = read(log);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -215,6 +221,29 @@ mod tests {
         assert!(printed.trim_start().starts_with("test two ... FAILED\n"), "{printed}");
         assert!(printed.contains("left: 1"), "{printed}");
         assert!(printed.ends_with("error: 1 target failed\n"), "{printed}");
+    }
+
+    #[test]
+    fn the_release_of_java_is_read_from_its_version() {
+        let versions = ["javac 17.0.15\n", "javac 21\n", "javac 25-ea\n", "javac 1.8.0_392\n", ""];
+        let releases = versions.map(|text| number_after(text, "javac "));
+        assert_eq!(releases, [Some(17), Some(21), Some(25), Some(1), None]);
+    }
+
+    #[test]
+    fn the_release_of_go_is_read_from_its_version() {
+        let versions = ["go1.19.8\n", "go1.26\n", "go1.27rc1\n", "devel +abc\n"];
+        let releases = versions.map(|text| number_after(text, "go1."));
+        assert_eq!(releases, [Some(19), Some(26), Some(27), None]);
+    }
+
+    #[test]
+    fn the_work_of_libfuzzer_is_read_from_its_output() {
+        let log = "#482541\tDONE   cov: 525 ft: 913 corp: 168/15590b lim: 3188 exec/s: 30158 rss: 30Mb\n\
+             stat::number_of_executed_units: 482541\nstat::average_exec_per_sec:     30158\n";
+        assert_eq!(number_after(log, "stat::number_of_executed_units:"), Some(482_541));
+        assert_eq!(number_after(log, " cov: "), Some(525));
+        assert_eq!(number_after("nothing", " cov: "), None);
     }
 
     #[test]

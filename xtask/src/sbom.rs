@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 
 use crate::build;
 use crate::progress::{output_of, run as run_step};
-use crate::setup::{self, Purpose, Tool};
+use crate::setup::{self, Tool};
 use crate::workspace::{Workspace, empty_folder};
 
 /// The published crates, and the folder of each.
@@ -20,7 +20,7 @@ const CRATES: [(&str, &str); 5] = [
 ];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    setup::ensure(workspace, Purpose::Build.tools())?;
+    setup::ensure(workspace, setup::BUILD)?;
     setup::ensure(workspace, &[Tool::CycloneDx])?;
     let folder = empty_folder(workspace.folder("sbom")?)?;
     let mut list = workspace.command("cargo");

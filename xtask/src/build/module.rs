@@ -93,9 +93,7 @@ impl Module {
                 println!(
                     "  a plain build: the smallest package needs the standard library's source"
                 );
-                let mut command = workspace.command("cargo");
-                wasm::compiler(workspace).context("no compiler for wasm")?.apply(&mut command);
-                command
+                wasm::compiler(workspace).context("no compiler for wasm")?.cargo(workspace)
             }
         };
         command

@@ -7,13 +7,14 @@ pub(crate) mod npm;
 pub(crate) mod servers;
 pub(crate) mod wasm;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Error, Result, bail};
 use clap::ValueEnum;
 
-use crate::process::Interrupted;
+use crate::process::check_stop;
 use crate::progress;
 use crate::workspace::{Workspace, chromium, firefox, which};
 use Tool::{
@@ -22,15 +23,8 @@ use Tool::{
     WasmTarget, WebKit, Webdis, Wrk,
 };
 
-/// Debian installs it where only the search path of root finds it.
-const NGINX: &str = "/usr/sbin/nginx";
-/// The folder in which Debian has a folder for each version of PostgreSQL.
-const POSTGRES: &str = "/usr/lib/postgresql";
-
 /// The tools of a build of the npm package.
 pub(crate) const BUILD: &[Tool] = &[WasmTarget, StdSource, WasmBindgen, NpmTools];
-/// The tools of a build of the documentation site.
-pub(crate) const DOCS: &[Tool] = &[Site];
 pub(crate) const DEMO: &[Tool] = &[Redis, WasmTarget, StdSource, WasmBindgen, NpmTools];
 /// The tools of tests of the npm package in a browser.
 pub(crate) const BROWSER: &[Tool] =
@@ -38,38 +32,10 @@ pub(crate) const BROWSER: &[Tool] =
 pub(crate) const BENCH: &[Tool] =
     &[Redis, Webdis, Wrk, Java, WasmTarget, StdSource, WasmBindgen, NpmTools];
 pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, StdSource, WasmBindgen, NpmTools];
-pub(crate) const SEEDED_FAULTS: &[Tool] = &[Redis, Webdis, Nextest];
-pub(crate) const MUTANTS: &[Tool] = &[Redis, Webdis, CargoMutants];
 /// The tools of the examples that only a full run starts.
 pub(crate) const EXAMPLES: &[Tool] = &[Bundlers, Chromium, Java, Moto, Postgres];
-const ALL: &[Tool] = &[
-    Redis,
-    Servers,
-    Webdis,
-    Wrk,
-    Proxies,
-    Cxx,
-    Chromium,
-    Firefox,
-    WebKit,
-    Java,
-    Go,
-    WasmTarget,
-    StdSource,
-    WasmBindgen,
-    Nextest,
-    CargoDeny,
-    CargoVet,
-    NpmTools,
-    Bundlers,
-    Examples,
-    Moto,
-    Postgres,
-    Site,
-];
-
 /// A program or library that a task needs on the machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub(crate) enum Tool {
     /// `redis-server`, which each user of it starts privately.
     Redis,
@@ -125,72 +91,50 @@ pub(crate) enum Tool {
 
 /// How a tool is installed.
 enum Source {
-    /// Packages of Debian and its derivatives.
-    Debian(&'static [&'static str]),
+    /// Packages of Debian and its derivatives, and whether the machine has the programs in them.
+    Debian(&'static [&'static str], fn() -> bool),
     /// A program that `cargo install` compiles.
     Cargo(cargo::Program),
     Npm(&'static npm::List),
-    /// A part of the compiler's toolchain.
-    Rustup(fn(&Workspace) -> Result<()>),
-    /// Packages that are unpacked into the cache and not installed.
-    Unpacked(fn(&Workspace) -> Result<()>),
-}
-
-/// The purpose of a setup.
-#[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Purpose {
-    /// For every task
-    #[default]
-    All,
-    /// For `build`, `pack` and `size`
-    Build,
-    /// For `demo` and `soak`
-    Demo,
-    /// For `docs`
-    Docs,
-    /// For `bench`
-    Bench,
-    /// For `fuzz`
-    Fuzz,
-    /// For `seeded-faults`
-    SeededFaults,
-    /// For `seeded-faults --mutants`
-    Mutants,
-}
-
-impl Purpose {
-    /// Returns the programs that the purpose needs.
-    pub(crate) fn tools(self) -> &'static [Tool] {
-        match self {
-            Self::All => ALL,
-            Self::Build => BUILD,
-            Self::Demo => DEMO,
-            Self::Docs => DOCS,
-            Self::Bench => BENCH,
-            Self::Fuzz => FUZZ,
-            Self::SeededFaults => SEEDED_FAULTS,
-            Self::Mutants => MUTANTS,
-        }
-    }
+    /// Returns whether the tool is installed, and installs it.
+    Own(fn(&Workspace) -> bool, fn(&Workspace) -> Result<()>),
 }
 
 impl Tool {
+    /// Returns the tools of all tasks, except for two that compile for minutes and that only
+    /// `seeded-faults --mutants` and `sbom` need.
+    pub(crate) fn all() -> Vec<Self> {
+        let is_common = |tool: &Self| !matches!(tool, CargoMutants | CycloneDx);
+        Self::value_variants().iter().copied().filter(is_common).collect()
+    }
+
     fn source(self) -> Source {
         match self {
-            Redis => Source::Debian(&["redis-server"]),
-            Servers => Source::Unpacked(servers::install),
-            Webdis => Source::Debian(&["webdis"]),
-            Wrk => Source::Debian(&["wrk"]),
-            Proxies => Source::Debian(&["nginx-light", "caddy"]),
-            Cxx => Source::Debian(&["g++"]),
-            Chromium => Source::Debian(&["chromium", "chromium-driver"]),
-            Firefox => Source::Debian(&["firefox-esr"]),
-            WebKit => Source::Debian(&["webkit2gtk-driver", "xvfb"]),
+            Redis => Source::Debian(&["redis-server"], || has("redis-server")),
+            Servers => Source::Own(servers::are_installed, servers::install),
+            Webdis => Source::Debian(&["webdis"], || has("webdis")),
+            Wrk => Source::Debian(&["wrk"], || has("wrk")),
+            // Debian installs nginx where only the search path of root finds it.
+            Proxies => Source::Debian(&["nginx-light", "caddy"], || {
+                (has("nginx") || Path::new("/usr/sbin/nginx").exists()) && has("caddy")
+            }),
+            Cxx => Source::Debian(&["g++"], || has("c++")),
+            Chromium => Source::Debian(&["chromium", "chromium-driver"], || {
+                chromium().is_some() && has("chromedriver")
+            }),
+            Firefox => Source::Debian(&["firefox-esr"], || firefox().is_some()),
+            WebKit => Source::Debian(&["webkit2gtk-driver", "xvfb"], || {
+                has("WebKitWebDriver") && has("Xvfb")
+            }),
             // Without graphics.
-            Java => Source::Debian(&["default-jdk-headless", "maven"]),
-            Go => Source::Debian(&["golang-go"]),
-            WasmTarget => Source::Rustup(wasm::install),
-            StdSource => Source::Rustup(wasm::install_std_source),
+            Java => Source::Debian(&["default-jdk-headless", "maven"], || {
+                has("mvn") && debian::has_java()
+            }),
+            Go => Source::Debian(&["golang-go"], || has("gofmt") && debian::has_go()),
+            WasmTarget => Source::Own(|at| wasm::compiler(at).is_some(), wasm::install),
+            StdSource => {
+                Source::Own(|at| wasm::std_compiler(at).is_some(), wasm::install_std_source)
+            }
             WasmBindgen => Source::Cargo(cargo::WASM_BINDGEN),
             Nextest => Source::Cargo(cargo::NEXTEST),
             CargoDeny => Source::Cargo(cargo::DENY),
@@ -200,43 +144,32 @@ impl Tool {
             NpmTools => Source::Npm(&npm::TOOLS),
             Bundlers => Source::Npm(&npm::BUNDLERS),
             Examples => Source::Npm(&npm::EXAMPLES),
-            Moto => Source::Unpacked(moto::install),
-            Postgres => Source::Debian(&["postgresql"]),
+            Moto => Source::Own(moto::is_installed, moto::install),
+            // Debian's programs are in a folder for each version, not in the search path.
+            Postgres => {
+                Source::Debian(&["postgresql"], || Path::new("/usr/lib/postgresql").exists())
+            }
             Site => Source::Npm(&npm::SITE),
         }
     }
 
-    /// Returns what changes without the tool, if tasks do without it.
-    fn without_it(self) -> Option<&'static str> {
-        (self == StdSource).then_some("the npm package becomes a tenth larger")
-    }
-
     fn is_installed(self, workspace: &Workspace) -> bool {
-        let has = |program| which(program).is_some();
-        match (self, self.source()) {
-            (Proxies, _) => (has("nginx") || Path::new(NGINX).exists()) && has("caddy"),
-            (Cxx, _) => has("c++"),
-            (Moto, _) => moto::is_installed(workspace),
-            // Debian's programs are not in the search path.
-            (Postgres, _) => Path::new(POSTGRES).exists(),
-            (Chromium, _) => chromium().is_some() && has("chromedriver"),
-            (Firefox, _) => firefox().is_some(),
-            (WebKit, _) => has("WebKitWebDriver") && has("Xvfb"),
-            (Java, _) => has("mvn") && debian::has_java(),
-            (Go, _) => has("gofmt") && debian::has_go(),
-            (_, Source::Debian(packages)) => packages.iter().all(|package| has(package)),
-            (_, Source::Cargo(program)) => program.is_installed(workspace),
-            (_, Source::Npm(list)) => list.is_installed(workspace),
-            (StdSource, _) => wasm::std_compiler(workspace).is_some(),
-            (_, Source::Rustup(_)) => wasm::compiler(workspace).is_some(),
-            (_, Source::Unpacked(_)) => servers::are_installed(workspace),
+        match self.source() {
+            Source::Debian(_, is_installed) => is_installed(),
+            Source::Cargo(program) => program.is_installed(workspace),
+            Source::Npm(list) => list.is_installed(workspace),
+            Source::Own(is_installed, _) => is_installed(workspace),
         }
     }
 }
 
+fn has(program: &str) -> bool {
+    which(program).is_some()
+}
+
 /// Installs the missing programs; fails at the first that cannot be installed.
 pub(crate) fn ensure(workspace: &Workspace, tools: &[Tool]) -> Result<()> {
-    match ensure_each(workspace, tools)?.into_iter().next() {
+    match ensure_each(workspace, tools.iter().copied())?.into_iter().next() {
         Some((_, reason)) => bail!(reason),
         None => Ok(()),
     }
@@ -244,9 +177,12 @@ pub(crate) fn ensure(workspace: &Workspace, tools: &[Tool]) -> Result<()> {
 
 /// Installs the missing programs, and continues if one cannot be installed; returns these and the
 /// reasons, except for programs that tasks do without.
-pub(crate) fn ensure_each(workspace: &Workspace, tools: &[Tool]) -> Result<Vec<(Tool, String)>> {
-    let is_missing = |tool: &Tool| !tool.is_installed(workspace);
-    let missing: Vec<Tool> = tools.iter().copied().filter(is_missing).collect();
+pub(crate) fn ensure_each(
+    workspace: &Workspace,
+    tools: impl IntoIterator<Item = Tool>,
+) -> Result<Vec<(Tool, String)>> {
+    let mut missing = Vec::from_iter(BTreeSet::from_iter(tools));
+    missing.retain(|tool| !tool.is_installed(workspace));
     if missing.is_empty() {
         return Ok(Vec::new());
     }
@@ -254,56 +190,44 @@ pub(crate) fn ensure_each(workspace: &Workspace, tools: &[Tool]) -> Result<Vec<(
     let (compiled, downloaded): (Vec<Tool>, Vec<Tool>) =
         missing.into_iter().partition(|tool| matches!(tool.source(), Source::Cargo(_)));
     // Compilation needs the processor and downloads need the network, so they run side by side.
-    let mut results = thread::scope(|scope| {
+    let mut failed = thread::scope(|scope| {
         let download = || progress::with_prefix("setup", || install(workspace, &downloaded));
         let downloads = scope.spawn(download);
-        let mut results = progress::with_prefix("cargo", || install(workspace, &compiled));
-        results.extend(downloads.join().unwrap_or_default());
-        results
+        let mut failed = progress::with_prefix("cargo", || install(workspace, &compiled));
+        failed.extend(downloads.join().unwrap_or_default());
+        failed
     });
     cargo::clean_up(workspace)?;
-    if let Some(at) = results.iter().position(is_interrupted) {
-        results.swap_remove(at).1?;
+    check_stop()?;
+    for (_, reason) in failed.extract_if(.., |(tool, _)| *tool == StdSource) {
+        println!("  {reason}: the npm package becomes a tenth larger");
     }
-    let failed = results.into_iter().filter_map(|(tool, result)| match result {
-        Err(error) => Some((tool, format!("{tool:?}: {error:#}"))),
-        Ok(()) if tool.is_installed(workspace) => None,
-        Ok(()) => Some((tool, format!("{tool:?} was installed but cannot be found"))),
-    });
-    let (dispensable, required): (Vec<_>, Vec<_>) =
-        failed.partition(|(tool, _)| tool.without_it().is_some());
-    for (tool, reason) in dispensable {
-        println!("  {reason}: {}", tool.without_it().unwrap_or_default());
-    }
-    Ok(required)
+    Ok(failed)
 }
 
-/// The result of each installation.
-type Results = Vec<(Tool, Result<()>)>;
-
-fn is_interrupted((_, result): &(Tool, Result<()>)) -> bool {
-    result.as_ref().is_err_and(|error| error.is::<Interrupted>())
-}
-
-fn install(workspace: &Workspace, tools: &[Tool]) -> Results {
+/// Installs tools; returns those that cannot be installed, and the reasons.
+fn install(workspace: &Workspace, tools: &[Tool]) -> Vec<(Tool, String)> {
     let packages = tools.iter().flat_map(|tool| match tool.source() {
-        Source::Debian(packages) => packages,
-        Source::Cargo(_) | Source::Npm(_) | Source::Rustup(_) | Source::Unpacked(_) => &[],
+        Source::Debian(packages, _) => packages,
+        Source::Cargo(_) | Source::Npm(_) | Source::Own(..) => &[],
     });
     // One call of the package manager for all its packages.
     let packages: Vec<&str> = packages.copied().collect();
-    let from_debian = debian::install(workspace, &packages);
-    let install = |tool: Tool| match tool.source() {
-        Source::Cargo(program) => program.install(workspace),
-        Source::Npm(list) => list.install(workspace),
-        Source::Rustup(install) | Source::Unpacked(install) => install(workspace),
-        Source::Debian(_) => match &from_debian {
-            Ok(()) => Ok(()),
-            Err(error) if error.is::<Interrupted>() => Err(Interrupted.into()),
-            Err(error) => Err(anyhow!("{error:#}")),
-        },
+    let from_debian = debian::install(workspace, &packages).map_err(|error| format!("{error:#}"));
+    let failure = |tool: &Tool| {
+        let installed = match tool.source() {
+            Source::Debian(..) => from_debian.clone().map_err(Error::msg),
+            Source::Cargo(program) => program.install(workspace),
+            Source::Npm(list) => list.install(workspace),
+            Source::Own(_, install) => install(workspace),
+        };
+        match installed {
+            Err(error) => Some((*tool, format!("{tool:?}: {error:#}"))),
+            Ok(()) if tool.is_installed(workspace) => None,
+            Ok(()) => Some((*tool, format!("{tool:?} was installed but cannot be found"))),
+        }
     };
-    tools.iter().map(|tool| (*tool, install(*tool))).collect()
+    tools.iter().filter_map(failure).collect()
 }
 
 /// Returns the folders of the programs from crates.io, whether they are installed or not.

@@ -12,31 +12,32 @@ use crate::workspace::Workspace;
 
 /// The list of the packages and their versions.
 const LIST: &str = "tests/examples/requirements.txt";
-/// Debian's package with the module that creates environments.
-const PACKAGES: [&str; 1] = ["python3-venv"];
 
-/// Returns the Python that finds the packages: in the cache, named by the list's content.
-pub(crate) fn python(workspace: &Workspace) -> Result<PathBuf> {
+/// Returns the environment: in the cache, named by the list's content.
+fn folder(workspace: &Workspace) -> Result<PathBuf> {
     let list = Fingerprint::new().path(&workspace.root.join(LIST))?;
-    Ok(workspace.cache().join(format!("python-{}", list.text())).join("bin/python"))
+    Ok(workspace.cache.join(format!("python-{}", list.text())))
+}
+
+/// Returns the Python that finds the packages.
+pub(crate) fn python(workspace: &Workspace) -> Result<PathBuf> {
+    Ok(folder(workspace)?.join("bin/python"))
 }
 
 /// Returns whether the packages of the list are installed.
 pub(super) fn is_installed(workspace: &Workspace) -> bool {
-    python(workspace).is_ok_and(|python| python.exists())
+    folder(workspace).is_ok_and(|folder| folder.exists())
 }
 
 /// Installs exactly the packages of the list.
 pub(super) fn install(workspace: &Workspace) -> Result<()> {
     if output_of(Command::new("python3").args(["-c", "import ensurepip"])).is_err() {
-        debian::install(workspace, &PACKAGES)?;
+        debian::install(workspace, &["python3-venv"])?;
     }
-    let python = python(workspace)?;
-    let folder = python.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
-    workspace.cached(&folder, |partial| {
-        let mut create = workspace.command("python3");
-        quiet(workspace, "python3 -m venv", create.args(["-m", "venv"]).arg(partial))?;
-        let mut pip = workspace.command(&partial.join("bin/python").to_string_lossy());
+    workspace.cached(&folder(workspace)?, |partial| {
+        let mut create = workspace.command("python3 -m venv");
+        quiet(workspace, "python3 -m venv", create.arg(partial))?;
+        let mut pip = workspace.program(partial.join("bin/python"));
         pip.args(["-m", "pip", "install", "--no-deps", "--disable-pip-version-check", "-r", LIST]);
         run(workspace, "Python: moto, a local S3, about 140 MB, once", &mut pip)
     })

@@ -43,12 +43,11 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
         ("edgelatch-testing", "js"),
     ];
     for (package, features) in libraries {
-        let mut command = cargo(session);
-        compiler.apply(&mut command);
-        // A linked compiler has no clippy, so its own warnings are checked.
+        let mut command = compiler.cargo(session.workspace);
+        // Debian's compiler has no clippy, so its own warnings are checked.
         match compiler {
             Compiler::Default => command.arg("clippy"),
-            Compiler::Linked(_) => command.args(["rustc", "--profile", "check"]),
+            Compiler::Debian(_) => command.args(["rustc", "--profile", "check"]),
         };
         command
             .args(["--package", package, "--lib", "--target", wasm::TARGET])
@@ -157,9 +156,8 @@ fn wasm(
     runtime: &str,
     configure: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<Report> {
-    let mut command = cargo(session);
     let compiler = wasm::compiler(session.workspace).context("no compiler for the wasm target")?;
-    compiler.apply(&mut command);
+    let mut command = compiler.cargo(session.workspace);
     configure(&mut command)?;
     // One program for all of its tests, and one test here. nextest would start a runtime and
     // compile the module for each test; the runner itself prints results only for people

@@ -23,7 +23,7 @@ use clap::Args;
 
 use crate::process::Interrupted;
 use crate::progress::{self, Stopwatch, print, text};
-use crate::setup::{self, Tool};
+use crate::setup;
 use crate::workspace::Workspace;
 pub(crate) use nextest::{DEFAULT_PROFILE, junit};
 use report::Case;
@@ -69,7 +69,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
     let suites = selected(selection)?;
     let extent = selection.extent();
     let watch = Stopwatch::start();
-    let missing = setup::ensure_each(workspace, &tools(&suites))?;
+    let missing = setup::ensure_each(workspace, suites.iter().flat_map(|suite| suite.tools()))?;
     println!("Ready to test after {}.", watch.text());
 
     let run = Run { workspace, extent, only: selection.only.as_deref() };
@@ -119,17 +119,6 @@ fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
         false => names.iter().any(|name| name == suite.name),
     };
     Ok(SUITES.iter().filter(is_selected).collect())
-}
-
-/// Returns the programs that these suites need, each once.
-fn tools(suites: &[&'static Suite]) -> Vec<Tool> {
-    let mut tools = Vec::new();
-    for tool in suites.iter().flat_map(|suite| suite.tools()) {
-        if !tools.contains(&tool) {
-            tools.push(tool);
-        }
-    }
-    tools
 }
 
 /// A run under way.

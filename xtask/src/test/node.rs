@@ -66,7 +66,7 @@ impl Fixture {
             Self::Demo => setup::DEMO,
             Self::Bundlers => &[],
             Self::Examples => &[Tool::Examples],
-            Self::Site => setup::DOCS,
+            Self::Site => &[Tool::Site],
             Self::Programs(tools) => tools,
         }
     }
