@@ -39,7 +39,7 @@ impl DemoServices {
             let origin = format!("http://127.0.0.1:{port}");
             let also = format!("http://localhost:{port}");
             let pages = ["--allow-origin", &origin, "--allow-origin", &also];
-            Gateway::start_on(workspace, &program, &["--redis", &redis.url], &pages)
+            Gateway::start(workspace, &program, &[&["--redis", &redis.url], &pages[..]].concat())
         })?;
         let worker = step("starting the Worker in workerd", || {
             Worker::start(workspace, &project, &site, &redis, &gateway, port)
@@ -55,9 +55,9 @@ impl DemoServices {
 
     /// Fails if a service has ended.
     fn check(&mut self) -> Result<()> {
-        self.worker.check()?;
-        self.gateway.check()?;
-        self.redis.check()
+        self.worker.server.check()?;
+        self.gateway.server.check()?;
+        self.redis.server.check()
     }
 }
 
@@ -67,20 +67,10 @@ fn free_port() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Uses the demo once by `xtask/scripts/smoke.mjs`, which checks the results.
-pub(crate) fn smoke(workspace: &Workspace) -> Result<ExitCode> {
-    use_once(workspace, "the smoke test", "xtask/scripts/smoke.mjs")
-}
-
-/// Plays a round of the lock, and writes it and its picture to `docs/`.
-pub(crate) fn picture(workspace: &Workspace) -> Result<ExitCode> {
-    use_once(workspace, "the round", "xtask/scripts/timeline/record.mjs")
-}
-
-/// Runs a script with the demo, and ends the demo.
-fn use_once(workspace: &Workspace, name: &str, script: &str) -> Result<ExitCode> {
+/// Uses the demo once by a script, and ends the demo.
+pub(crate) fn use_once(workspace: &Workspace, name: &str, script: &str) -> Result<ExitCode> {
     let services = DemoServices::start(workspace, 0)?;
-    let mut node = workspace.node();
+    let mut node = workspace.command("node");
     services.describe(node.arg(script));
     let code = forward(name, &mut node)?;
     drop(services);

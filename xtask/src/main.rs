@@ -117,8 +117,12 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             println!("{}", build::tarball(&workspace)?.display());
             println!("{}", build::jsr(&workspace)?.display());
         }
-        Task::Demo { once: true, .. } => return demo::smoke(&workspace),
-        Task::Demo { picture: true, .. } => return demo::picture(&workspace),
+        Task::Demo { once: true, .. } => {
+            return demo::use_once(&workspace, "the smoke test", "xtask/scripts/smoke.mjs");
+        }
+        Task::Demo { picture: true, .. } => {
+            return demo::use_once(&workspace, "the round", "xtask/scripts/timeline/record.mjs");
+        }
         Task::Demo { port, .. } => demo::run(&workspace, port)?,
         Task::Docs(options) => return docs::run(&workspace, &options),
         Task::Test(selection) => return test::run(&workspace, &selection),

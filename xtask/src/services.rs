@@ -16,9 +16,9 @@ use crate::workspace::{Workspace, copy_folder, empty_folder};
 /// The longest time until a server is ready.
 const START_TIME: Duration = Duration::from_secs(60);
 
-/// The project's gateway with its own redis-server. Dropping it ends both.
+/// The project's gateway. Dropping it ends it, and a Redis of its own.
 pub(crate) struct Gateway {
-    server: Server,
+    pub(crate) server: Server,
     url: String,
     token: String,
     /// The gateway's key for scoped tokens.
@@ -26,21 +26,12 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts the program with its own Redis on a free port of loopback, and waits until it serves.
+    /// Starts the program on a free port of loopback, and waits until it serves. The arguments name
+    /// a Redis, or give it one of its own.
     pub(crate) fn start(workspace: &Workspace, program: &Path, arguments: &[&str]) -> Result<Self> {
-        Self::start_on(workspace, program, &["--dev"], arguments)
-    }
-
-    /// Starts the program on the Redis that `redis` names, and waits until it serves.
-    pub(crate) fn start_on(
-        workspace: &Workspace,
-        program: &Path,
-        redis: &[&str],
-        arguments: &[&str],
-    ) -> Result<Self> {
         let (token, scope_key) = (random_token()?, random_token()?);
-        let mut command = workspace.command(&program.to_string_lossy());
-        command.args(redis).args(["--listen", "127.0.0.1:0"]).args(arguments);
+        let mut command = workspace.program(program);
+        command.args(["--listen", "127.0.0.1:0"]).args(arguments);
         // Not as an argument: every user of the machine can read arguments.
         command.env("EDGELATCH_TOKENS", &token).env("EDGELATCH_SCOPE_KEYS", &scope_key);
         let mut server = Server::start(workspace, "gateway", &mut command)?;
@@ -55,16 +46,11 @@ impl Gateway {
             .env("EDGELATCH_TEST_TOKEN", &self.token)
             .env("EDGELATCH_TEST_SCOPE_KEY", &self.scope_key);
     }
-
-    /// Fails if the gateway has ended.
-    pub(crate) fn check(&mut self) -> Result<()> {
-        self.server.check()
-    }
 }
 
 /// A redis-server that the demo's page can kill. Dropping it ends the server.
 pub(crate) struct MortalRedis {
-    server: Server,
+    pub(crate) server: Server,
     /// The name of the server for the gateway.
     pub(crate) url: String,
     /// The address at which a request kills it, and the key of such a request.
@@ -76,23 +62,18 @@ impl MortalRedis {
     /// Starts the server, and waits until it serves.
     pub(crate) fn start(workspace: &Workspace) -> Result<Self> {
         let key = random_token()?;
-        let mut command = workspace.node();
-        command.arg("xtask/scripts/demo-redis.mjs").env("EDGELATCH_CONTROL_KEY", &key);
+        let mut command = workspace.command("node xtask/scripts/demo-redis.mjs");
+        command.env("EDGELATCH_CONTROL_KEY", &key);
         let mut server = Server::start(workspace, "redis", &mut command)?;
         let control = server.wait_for("control ")?;
         let url = server.wait_for("redis ")?;
         Ok(Self { server, url, control, key })
     }
-
-    /// Fails if the server's program has ended.
-    pub(crate) fn check(&mut self) -> Result<()> {
-        self.server.check()
-    }
 }
 
 /// The demo's Worker in workerd. Dropping it ends the Worker.
 pub(crate) struct Worker {
-    server: Server,
+    pub(crate) server: Server,
     pub(crate) url: String,
 }
 
@@ -108,8 +89,8 @@ impl Worker {
         port: u16,
     ) -> Result<Self> {
         stage(workspace, folder, redis, gateway)?;
-        let wrangler = workspace.node_modules().join("wrangler/wrangler-dist/cli.js");
-        let mut command = workspace.node();
+        let wrangler = workspace.node_modules.join("wrangler/wrangler-dist/cli.js");
+        let mut command = workspace.command("node");
         command
             .current_dir(folder)
             .arg(workspace.root.join("xtask/scripts/serve.mjs"))
@@ -131,11 +112,6 @@ impl Worker {
         let mut server = Server::start(workspace, "worker", &mut command)?;
         let url = server.wait_for("Ready on ")?;
         Ok(Self { server, url })
-    }
-
-    /// Fails if the Worker's program has ended.
-    pub(crate) fn check(&mut self) -> Result<()> {
-        self.server.check()
     }
 
     /// Fails if the Worker does not respond.

@@ -18,9 +18,9 @@ use crate::services::Gateway;
 use crate::setup::{self, Tool, moto, npm};
 use crate::workspace::firefox;
 
-/// The number of connections from one address that the gateway accepts: all tests connect from
-/// one.
-const CONNECTIONS: [&str; 2] = ["--address-connections", "4000"];
+/// A gateway with its own Redis that accepts many connections from one address: all tests connect
+/// from one.
+const GATEWAY: [&str; 3] = ["--dev", "--address-connections", "4000"];
 
 /// The soak test and its fixtures.
 pub(super) const SOAK: (&str, &[Fixture]) =
@@ -112,7 +112,7 @@ impl Fixture {
             Self::Gateway | Self::FastGateway => {
                 let is_fast = self == Self::FastGateway;
                 let build = if is_fast { build::fast_gateway } else { build::gateway };
-                let gateway = Gateway::start(workspace, &build(workspace)?, &CONNECTIONS)?;
+                let gateway = Gateway::start(workspace, &build(workspace)?, &GATEWAY)?;
                 gateway.describe(command);
                 return Ok(Box::new(gateway));
             }
