@@ -15,6 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::build;
+use crate::process::exit_code;
 use crate::progress::{logged, output_of, run as run_step, tail};
 use crate::setup::{self, Tool};
 use crate::test::{Report, Session};
@@ -52,20 +53,21 @@ pub(crate) struct Options {
 
 /// The inputs and the length of a run.
 #[derive(Clone, Copy)]
-enum Budget {
-    /// A fixed number of executions, about half a minute, from one seed and the inputs in the
-    /// repository: the same on every machine. So a run before a merge and one after it test the
-    /// same inputs.
-    Executions,
-    /// A number of seconds, starting from the findings of earlier runs in this checkout.
-    Time { seconds: u32, seed: Option<u32> },
+struct Budget {
+    /// The time for each target, starting from the findings of earlier runs in this checkout.
+    /// Without it: a fixed number of executions, about half a minute, from the inputs in the
+    /// repository. With a seed that is the same on every machine, so a run before a merge and one
+    /// after it test the same inputs.
+    seconds: Option<u32>,
+    seed: Option<u32>,
 }
 
 impl Budget {
-    const fn seed(self) -> Option<u32> {
-        match self {
-            Self::Executions => Some(1),
-            Self::Time { seed, .. } => seed,
+    /// Returns the argument that ends a run, from a flag for the time and one for the executions.
+    fn end(self, time: &str, number: &str, executions: &str) -> String {
+        match self.seconds {
+            Some(seconds) => format!("{time}={seconds}"),
+            None => format!("{number}={executions}"),
         }
     }
 }
@@ -74,10 +76,9 @@ impl Budget {
 /// input.
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     let Options { targets: names, seconds, seed, input } = options;
-    let (seconds, seed) = (*seconds, *seed);
     let only_rust = !names.is_empty() && names.iter().all(|name| name != FFI);
     setup::ensure(workspace, if only_rust { &[Tool::Cxx] } else { setup::FUZZ })?;
-    let runs = runs(workspace, names, Budget::Time { seconds, seed })?;
+    let runs = runs(workspace, names, Budget { seconds: Some(*seconds), seed: *seed })?;
     if let Some(input) = input {
         let mut runs = runs.into_iter();
         let (Some(session), None) = (runs.next(), runs.next()) else {
@@ -85,14 +86,20 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
         };
         return replay(workspace, session, input);
     }
-    Ok(session::side_by_side(workspace, runs)?.print_result())
+    let report = session::side_by_side(workspace, runs)?;
+    for (case, reason) in report.failures() {
+        println!("FAILED {}\n{reason}", case.title());
+    }
+    println!("{}", report.counts());
+    Ok(exit_code(report.counts().failed == 0))
 }
 
 /// The suite of `cargo xtask test`: all targets, or the named one.
 pub(crate) fn suite(session: &Session<'_>) -> Result<Report> {
     let names = Vec::from_iter(session.only.map(str::to_owned));
     let workspace = session.workspace;
-    session::side_by_side(workspace, runs(workspace, &names, Budget::Executions)?)
+    let budget = Budget { seconds: None, seed: Some(1) };
+    session::side_by_side(workspace, runs(workspace, &names, budget)?)
 }
 
 /// Returns the runs for these names, or for all targets.
@@ -101,7 +108,7 @@ fn runs(workspace: &Workspace, names: &[String], budget: Budget) -> Result<Vec<T
     let mut runs = Vec::new();
     if names.is_empty() || names.iter().any(|name| name != FFI) {
         let program = program(workspace)?;
-        let listed = output_of(&mut workspace.command(&program.to_string_lossy()))?;
+        let listed = output_of(&mut workspace.program(&program))?;
         let listed = listed.lines().filter_map(|line| line.split_once(' '));
         for (name, executions) in listed.filter(|(name, _)| is_wanted(name)) {
             runs.push(rust(workspace, &program, name, executions, budget)?);
@@ -118,14 +125,13 @@ fn runs(workspace: &Workspace, names: &[String], budget: Budget) -> Result<Vec<T
 
 /// Builds the program that contains all Rust targets.
 fn program(workspace: &Workspace) -> Result<PathBuf> {
-    let version = output_of(workspace.command("rustc").arg("-vV"))?;
+    let version = output_of(&mut workspace.command("rustc -vV"))?;
     let triple = version.lines().find_map(|line| line.strip_prefix("host: "));
     // The target is named so that neither build scripts nor macros are built with the flags.
     let triple = triple.context("rustc does not say what it runs on")?;
-    let mut cargo = workspace.command("cargo");
+    let mut cargo = workspace.command("cargo build --profile fuzz --package edgelatch-fuzz");
     cargo
-        .args(["build", "--profile", "fuzz", "--package", "edgelatch-fuzz", "--bin", "fuzz"])
-        .args(["--features", "libfuzzer", "--target", triple])
+        .args(["--bin", "fuzz", "--features", "libfuzzer", "--target", triple])
         .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
     run_step(workspace, "fuzz targets: cargo build, with coverage", &mut cargo)?;
     Ok(workspace.target.join(triple).join("fuzz/fuzz"))
@@ -140,24 +146,19 @@ fn rust(
 ) -> Result<TargetRun> {
     let folder = workspace.folder("fuzzing")?;
     let seeds = empty_folder(folder.join("seeds").join(name))?;
-    let (corpus, end) = match budget {
-        Budget::Executions => {
-            (empty_folder(folder.join("suite").join(name))?, format!("-runs={executions}"))
-        }
-        Budget::Time { seconds, .. } => (
-            workspace.folder(&format!("fuzzing/corpus/{name}"))?,
-            format!("-max_total_time={seconds}"),
-        ),
+    let corpus = match budget.seconds {
+        Some(_) => workspace.folder(&format!("fuzzing/corpus/{name}"))?,
+        None => empty_folder(folder.join("suite").join(name))?,
     };
     let found = empty_folder(folder.join("found").join(name))?;
-    let mut command = workspace.command(&program.to_string_lossy());
+    let mut command = workspace.program(program);
     command.env("EDGELATCH_FUZZ_TARGET", name).env("EDGELATCH_FUZZ_SEEDS", &seeds);
     // The location of the assertion is enough.
     command.env("RUST_BACKTRACE", "0");
     command.args(["-print_final_stats=1", "-timeout=60"]);
     command.arg(format!("-artifact_prefix={}/", found.display()));
-    command.args(budget.seed().map(|seed| format!("-seed={seed}")));
-    let name = name.to_owned();
+    command.args(budget.seed.map(|seed| format!("-seed={seed}")));
+    let (name, end) = (name.to_owned(), budget.end("-max_total_time", "-runs", executions));
     // New inputs are written to the first folder, and stay there for later runs.
     Ok(TargetRun { name, command, end, inputs: vec![corpus, seeds] })
 }
@@ -165,14 +166,10 @@ fn rust(
 fn ffi(workspace: &Workspace, budget: Budget) -> Result<TargetRun> {
     build::package(workspace)?;
     let found = empty_folder(workspace.folder("fuzzing")?.join("found").join(FFI))?;
-    let mut command = workspace.node();
-    command.args(["tests/fuzz/ffi_bytes/run.mjs"]);
+    let mut command = workspace.command("node tests/fuzz/ffi_bytes/run.mjs");
     command.env("EDGELATCH_FUZZ_FOUND", found);
-    command.envs(budget.seed().map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
-    let end = match budget {
-        Budget::Executions => format!("--executions={FFI_EXECUTIONS}"),
-        Budget::Time { seconds, .. } => format!("--seconds={seconds}"),
-    };
+    command.envs(budget.seed.map(|seed| ("EDGELATCH_FUZZ_SEED", seed.to_string())));
+    let end = budget.end("--seconds", "--executions", FFI_EXECUTIONS);
     Ok(TargetRun { name: FFI.to_owned(), command, end, inputs: Vec::new() })
 }
 
@@ -183,5 +180,5 @@ fn replay(workspace: &Workspace, mut session: TargetRun, input: &Path) -> Result
     let log = workspace.log(&format!("fuzz-{}", session.name))?;
     let succeeded = logged(session.command.arg(&bytes), &log)?.success();
     println!("{}  {}: {}", tail(&log), if succeeded { "ok" } else { "FAILED" }, session.name);
-    Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(exit_code(succeeded))
 }

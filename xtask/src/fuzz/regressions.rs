@@ -12,38 +12,26 @@ const REPORTED: &str = "Test unit written to ";
 /// The number of bytes in one line.
 const LINE: usize = 32;
 
-/// Returns the report of a failure: the input, and the command that repeats it. Keeps the input.
-pub(super) fn save_failure(workspace: &Workspace, target: &str, log: &str) -> String {
-    let path = log.lines().rev().find_map(|line| line.split_once(REPORTED));
-    let Some(input) = path.and_then(|(_, path)| fs::read(path.trim()).ok().zip(Some(path.trim())))
-    else {
-        return format!("{target} failed and left no input behind");
-    };
-    let (bytes, path) = input;
-    let saved = match save(workspace, target, Path::new(path), &bytes) {
-        Ok(file) => file,
-        Err(error) => return format!("{target}: {error:#}"),
-    };
-    format!(
+/// Keeps the input of a failure in the folder that the tests replay; returns the input, and the
+/// command that repeats the failure.
+pub(super) fn save_failure(workspace: &Workspace, target: &str, log: &str) -> Result<String> {
+    let reported = log.lines().rev().find_map(|line| line.split_once(REPORTED));
+    let path = Path::new(reported.context("it left no input behind")?.1.trim());
+    let bytes = fs::read(path).context("it left no input behind")?;
+    // Named by its hash; a few digits distinguish the inputs.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.get(name.len().saturating_sub(12)..).unwrap_or(&name);
+    let saved = format!("tests/fuzz/regressions/{target}/{name}.hex");
+    let file = workspace.root.join(&saved);
+    fs::create_dir_all(file.parent().unwrap_or(&file)).context("cannot save the input")?;
+    let lines: Vec<String> = bytes.chunks(LINE).map(digits).collect();
+    fs::write(file, lines.join("\n") + "\n").context("cannot save the input")?;
+    Ok(format!(
         "{target} failed on {} bytes:\n    as text: \"{}\"\n    in hexadecimal digits: {}\n    saved in: {saved}\n    again: cargo xtask fuzz {target} --input {saved}",
         bytes.len(),
         bytes.escape_ascii(),
         digits(&bytes),
-    )
-}
-
-/// Writes the input to the folder that the tests replay.
-fn save(workspace: &Workspace, target: &str, path: &Path, bytes: &[u8]) -> Result<String> {
-    let folder = format!("tests/fuzz/regressions/{target}");
-    fs::create_dir_all(workspace.root.join(&folder)).context("cannot save the input")?;
-    // Named by its hash; a few digits distinguish the inputs.
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name: String = name.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
-    let file = format!("{folder}/{name}.hex");
-    let lines: Vec<String> = bytes.chunks(LINE).map(digits).collect();
-    fs::write(workspace.root.join(&file), lines.join("\n") + "\n")
-        .context("cannot save the input")?;
-    Ok(file)
+    ))
 }
 
 fn digits(bytes: &[u8]) -> String {

@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::{Result, bail};
 
 use super::regressions;
-use crate::progress::{Stopwatch, read, run_with_log, tail};
+use crate::progress::{Stopwatch, number_after, read, run_with_log, tail};
 use crate::test::{Outcome, Report};
 use crate::workspace::Workspace;
 
@@ -70,32 +70,14 @@ fn result(
 ) -> Result<String, String> {
     let text = read(log);
     if !succeeded {
-        let found = regressions::save_failure(workspace, name, &text);
+        let found = regressions::save_failure(workspace, name, &text)
+            .unwrap_or_else(|error| format!("{name} failed: {error:#}"));
         return Err(format!("{}{found}", tail(log)));
     }
     let executions = number_after(&text, "stat::number_of_executed_units:").unwrap_or(0);
-    let coverage = text.lines().rev().find_map(|line| number_after(line, " cov: ")).unwrap_or(0);
+    let coverage = number_after(&text, " cov: ").unwrap_or(0);
     if executions == 0 || coverage == 0 {
         return Err(format!("it has executed nothing:\n{}", tail(log)));
     }
     Ok(format!("{executions} executions, coverage {coverage}"))
-}
-
-fn number_after(text: &str, title: &str) -> Option<u64> {
-    let (_, rest) = text.rsplit_once(title)?;
-    rest.split_whitespace().next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_work_of_libfuzzer_is_read_from_its_output() {
-        let log = "#482541\tDONE   cov: 525 ft: 913 corp: 168/15590b lim: 3188 exec/s: 30158 rss: 30Mb\n\
-             stat::number_of_executed_units: 482541\nstat::average_exec_per_sec:     30158\n";
-        assert_eq!(number_after(log, "stat::number_of_executed_units:"), Some(482_541));
-        assert_eq!(number_after(log, " cov: "), Some(525));
-        assert_eq!(number_after("nothing", " cov: "), None);
-    }
 }
