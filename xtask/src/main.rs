@@ -126,7 +126,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
         Task::Demo { port, .. } => demo::run(&workspace, port)?,
         Task::Docs(options) => return docs::run(&workspace, &options),
         Task::Test(selection) => return test::run(&workspace, &selection),
-        Task::Sim(schedules) => return sim::run(&workspace, &schedules),
+        Task::Sim(schedules) => return sim::run(&workspace, schedules),
         Task::SeededFaults(options) => return seeded_faults::run(&workspace, &options),
         Task::Soak { minutes } => return test::soak(&workspace, minutes),
         Task::Fuzz(options) => return fuzz::run(&workspace, &options),
