@@ -17,6 +17,14 @@ use crate::workspace::{Workspace, copy_folder, empty_folder};
 pub(crate) use module::is_reproducible;
 use module::{MODULES, Module, StandardLibrary};
 
+/// The published crates, and the folder of each; the rest of the workspace is internal.
+pub(crate) const PUBLISHED: [(&str, &str); 5] = [
+    ("edgelatch", "."),
+    ("edgelatch-cli", "cli"),
+    ("edgelatch-gateway", "gateway"),
+    ("edgelatch-proto", "proto"),
+    ("edgelatch-testing", "testing"),
+];
 /// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
 /// dependencies over the selected packages, so another selection would build the dependencies
 /// again. `tests` enables the features that any test needs.

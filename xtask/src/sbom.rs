@@ -5,28 +5,18 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-use crate::build;
+use crate::build::{self, PUBLISHED};
 use crate::progress::{output_of, run as run_step};
 use crate::setup::{self, Tool};
 use crate::workspace::{Workspace, empty_folder};
-
-/// The published crates, and the folder of each.
-const CRATES: [(&str, &str); 5] = [
-    ("edgelatch", "."),
-    ("edgelatch-cli", "cli"),
-    ("edgelatch-gateway", "gateway"),
-    ("edgelatch-proto", "proto"),
-    ("edgelatch-testing", "testing"),
-];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     setup::ensure(workspace, setup::BUILD)?;
     setup::ensure(workspace, &[Tool::CycloneDx])?;
     let folder = empty_folder(workspace.folder("sbom")?)?;
-    let mut list = workspace.command("cargo");
-    list.args(["cyclonedx", "--format", "json", "--override-filename", "sbom.cdx"]);
+    let mut list = workspace.command("cargo cyclonedx --format json --override-filename sbom.cdx");
     run_step(workspace, "crates: cargo cyclonedx", &mut list)?;
-    for (name, at) in CRATES {
+    for (name, at) in PUBLISHED {
         let file = folder.join(format!("{name}.cdx.json"));
         fs::rename(workspace.root.join(at).join("sbom.cdx.json"), &file)
             .with_context(|| format!("there is no list of {name}"))?;
@@ -38,13 +28,12 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
 
     let tarball = build::tarball(workspace)?;
-    let mut list = workspace.command("npm");
-    list.current_dir(workspace.root.join("pkg")).args(["sbom", "--sbom-format", "cyclonedx"]);
+    let mut list = workspace.command("npm sbom --sbom-format cyclonedx");
     let file = folder.join("npm.cdx.json");
-    fs::write(&file, output_of(&mut list)?)?;
+    fs::write(&file, output_of(list.current_dir(workspace.root.join("pkg")))?)?;
     println!("{}", file.display());
 
-    let mut sums = workspace.node();
-    sums.arg("xtask/scripts/checksums.mjs").arg(&folder).arg(&tarball);
+    let mut sums = workspace.command("node xtask/scripts/checksums.mjs");
+    sums.arg(&folder).arg(&tarball);
     run_step(workspace, "checksums: of the npm package and of each of its files", &mut sums)
 }

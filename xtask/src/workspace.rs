@@ -47,12 +47,6 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Returns the folder with the list of the npm tools: programs, and packages that tests import,
-    /// such as wrangler, deno and the Upstash clients.
-    pub(crate) fn npm_folder(&self) -> PathBuf {
-        self.root.join("xtask/tools")
-    }
-
     /// Returns the folder of the installed npm tools: in the cache, named by the lock file's
     /// content.
     pub(crate) fn node_modules(&self) -> &Path {

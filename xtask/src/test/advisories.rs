@@ -1,7 +1,7 @@
 //! Checks the dependencies against published advisories. This needs the network: if a server does
 //! not respond, the check is reported as skipped.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::report::Report;
@@ -14,24 +14,22 @@ const SEVERE: [&str; 2] = ["high", "critical"];
 /// Checks the advisories of Rust's crates.
 pub(crate) fn crates(session: &Session<'_>) -> Result<Report> {
     let what = "cargo deny check advisories";
-    if let Err(error) = output_of(session.workspace.command("cargo").args(["deny", "fetch", "db"]))
-    {
+    let workspace = session.workspace;
+    if let Err(error) = output_of(&mut workspace.command("cargo deny fetch db")) {
         return Ok(unavailable(what, &error.to_string()));
     }
-    session.check(
-        what,
-        session.workspace.command("cargo").args(["deny", "--offline", "check", "advisories"]),
-    )
+    session.check(what, &mut workspace.command("cargo deny --offline check advisories"))
 }
 
 /// Checks npm's advisories about the tools. The package itself has no dependencies.
 pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
     let what = "npm audit --audit-level=high";
-    let mut audit = session.workspace.command("npm");
-    audit.args(["audit", "--json", "--package-lock-only", "--audit-level=high"]);
+    let mut audit = session.workspace.command(what);
+    audit.args(["--json", "--package-lock-only"]);
     // Without retries, so that the check does not take minutes.
     audit.args(["--fetch-retries=0", "--fetch-timeout=20000"]);
-    let output = audit.current_dir(session.workspace.npm_folder()).output().context("no npm")?;
+    let output =
+        audit.current_dir(session.workspace.root.join("xtask/tools")).output().context("no npm")?;
     match severe(&String::from_utf8_lossy(&output.stdout))? {
         Some(problems) => Ok(session.finding(what, &problems)),
         None => Ok(unavailable(what, "the registry does not answer")),
@@ -42,20 +40,14 @@ pub(crate) fn npm(session: &Session<'_>) -> Result<Report> {
 fn severe(report: &str) -> Result<Option<Vec<String>>> {
     let report: Value = serde_json::from_str(report).context("npm audit gave no JSON")?;
     let Some(found) = report.get("vulnerabilities").and_then(Value::as_object) else {
-        return match report.get("error") {
-            Some(_) => Ok(None),
-            None => bail!("npm audit said something else than what it found"),
-        };
+        ensure!(report.get("error").is_some(), "npm audit said something else than what it found");
+        return Ok(None);
     };
-    let text = |package: &Value| package.get("severity").and_then(Value::as_str).map(str::to_owned);
-    let named = found.iter().filter_map(|(name, package)| Some((name, text(package)?)));
-    let is_severe = |severity: &str| SEVERE.contains(&severity);
-    Ok(Some(
-        named
-            .filter(|(_, severity)| is_severe(severity))
-            .map(|(name, severity)| format!("{name}: {severity}"))
-            .collect(),
-    ))
+    let severe = found.iter().filter_map(|(name, package)| {
+        let severity = package.get("severity")?.as_str()?;
+        SEVERE.contains(&severity).then(|| format!("{name}: {severity}"))
+    });
+    Ok(Some(severe.collect()))
 }
 
 fn unavailable(what: &str, why: &str) -> Report {
