@@ -47,19 +47,6 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Returns the folder of the installed npm tools: in the cache, named by the lock file's
-    /// content.
-    pub(crate) fn node_modules(&self) -> &Path {
-        &self.node_modules
-    }
-
-    /// Returns the folder of everything that setup installs, shared by all checkouts of this user:
-    /// below `EDGELATCH_CACHE`, `XDG_CACHE_HOME` or `~/.cache`. Each entry is named by version or
-    /// content, so no entry has to be updated.
-    pub(crate) fn cache(&self) -> &Path {
-        &self.cache
-    }
-
     /// Creates a folder of the cache by `work`, unless it exists. An interrupted `work` leaves no
     /// such folder; if another checkout was faster, its result stays.
     pub(crate) fn cached(
@@ -120,9 +107,12 @@ impl Workspace {
         command
     }
 
-    /// Returns a command of the installed Node.
-    pub(crate) fn node(&self) -> Command {
-        self.command("node")
+    /// Returns a command of this program.
+    pub(crate) fn xtask(&self) -> Result<Command> {
+        let program = env::current_exe().context("cannot tell which program this is")?;
+        // A build may have replaced the program; the system then appends a note to the old one's
+        // name.
+        Ok(self.program(program.to_string_lossy().replace(" (deleted)", "")))
     }
 
     /// Returns the search path with the installed tools before those of the machine.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::report::{Outcome, Report};
 use super::session::Session;
-use crate::progress::{read, tail};
+use crate::progress::read;
 
 /// The separator between the names of a test and of a test in it.
 const LEVEL: char = '/';
@@ -20,14 +20,7 @@ pub(super) fn test(session: &Session<'_>, command: &mut Command) -> Result<Repor
     if let Some(id) = session.only {
         command.args(["-run", &pattern(id)]);
     }
-    let name = "go test";
-    let (succeeded, log) = session.run(name, command)?;
-    let mut report = parse(&read(&log));
-    // A failure outside of a test, such as in the compilation, is in no test.
-    if !succeeded && report.counts().failed == 0 {
-        report += Report::of_failure(name, tail(&log));
-    }
-    Ok(report)
+    session.tests_read_by(|log| Ok(parse(&read(log))), "go test", command)
 }
 
 /// A test that was started.

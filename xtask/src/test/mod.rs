@@ -21,16 +21,15 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use crate::process::Interrupted;
-use crate::progress::{self, Stopwatch, print, text};
+use crate::process::{exit_code, forward};
+use crate::progress::{self, Stopwatch, print};
 use crate::setup;
 use crate::workspace::Workspace;
 pub(crate) use nextest::{DEFAULT_PROFILE, junit};
 use report::Case;
 pub(crate) use report::{Counts, Outcome, Report};
 pub(crate) use session::Session;
-pub(crate) use suite::Extent;
-use suite::{Profile, Suite, Work};
+use suite::{Extent, Profile, Suite, Work};
 use table::SUITES;
 
 /// Which tests are run.
@@ -49,13 +48,12 @@ pub(crate) struct Selection {
     only: Option<String>,
 }
 
-/// A suite that was run, or could not be run.
+/// The result of a suite.
 struct Line {
     name: &'static str,
     counts: Counts,
-    /// Why it did not run.
-    unavailable: Option<String>,
-    time: Duration,
+    /// The line in the table of suites: the counts, or why the suite could not run.
+    text: String,
     /// The tests that failed, each with its reason and the command that repeats it.
     failures: String,
 }
@@ -72,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
     let missing = setup::ensure_each(workspace, suites.iter().flat_map(|suite| suite.tools()))?;
     println!("Ready to test after {}.", watch.text());
 
-    let run = Run { workspace, extent, only: selection.only.as_deref() };
+    let session = Session { workspace, extent, only: selection.only.as_deref(), suite: "" };
     let mut lines = Vec::new();
     let (mut tasks, mut rust) = (Vec::new(), Vec::new());
     for suite in suites {
@@ -82,14 +80,15 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
             None => tasks.push(suite),
         }
     }
-    lines.extend(run.side_by_side(&rust, &tasks)?);
+    lines.extend(side_by_side(session, &rust, &tasks)?);
     Ok(summary(&lines, &watch))
 }
 
-/// `cargo xtask soak`.
+/// `cargo xtask soak`: the suite of this name, for at least this many minutes.
 pub(crate) fn soak(workspace: &Workspace, minutes: u32) -> Result<ExitCode> {
-    setup::ensure(workspace, setup::DEMO)?;
-    Ok(node::soak(&Session::new(workspace, "soak", Extent::Full, None), minutes)?.print_result())
+    let mut suite = workspace.xtask()?;
+    suite.args(["test", "soak", "--full"]).env("EDGELATCH_SOAK_MINUTES", minutes.to_string());
+    forward("the soak test", &mut suite)
 }
 
 impl Selection {
@@ -115,109 +114,67 @@ fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
     let one_test = selection.only.is_none() || names.len() == 1;
     ensure!(one_test, "`--only` names a test of one suite; name that suite alone");
     let is_selected = |suite: &&Suite| match names.is_empty() {
-        true => selection.extent().includes(suite.from),
+        true => suite.from <= selection.extent(),
         false => names.iter().any(|name| name == suite.name),
     };
     Ok(SUITES.iter().filter(is_selected).collect())
 }
 
-/// A run under way.
-struct Run<'a> {
-    workspace: &'a Workspace,
-    extent: Extent,
-    only: Option<&'a str>,
+/// Runs the tests in Rust beside all other suites: both wait for servers and timers more than they
+/// compute.
+fn side_by_side(
+    session: Session<'_>,
+    rust: &[&'static Suite],
+    tasks: &[&'static Suite],
+) -> Result<Vec<Line>> {
+    let tests = || {
+        let mut lines = run_nextest(session, rust, Profile::Dev)?;
+        lines.extend(run_nextest(session, rust, Profile::Release)?);
+        Ok(lines)
+    };
+    let others = || tasks.iter().map(|suite| run_task(session, suite)).collect::<Result<Vec<_>>>();
+    if rust.is_empty() || tasks.is_empty() {
+        let mut lines = tests()?;
+        lines.extend(others()?);
+        return Ok(lines);
+    }
+    thread::scope(|scope| {
+        let tests = scope.spawn(|| progress::with_prefix("rust", tests));
+        let others = progress::with_prefix("others", others);
+        let mut lines = tests.join().unwrap_or_else(|_| bail!("the tests in Rust ended early"))?;
+        lines.extend(others?);
+        Ok(lines)
+    })
 }
 
-impl<'a> Run<'a> {
-    /// Runs the tests in Rust beside all other suites: both wait for servers and timers more than
-    /// they compute.
-    fn side_by_side(&self, rust: &[&'static Suite], tasks: &[&'static Suite]) -> Result<Vec<Line>> {
-        let tests = || {
-            let mut lines = self.nextest(rust, Profile::Dev)?;
-            lines.extend(self.nextest(rust, Profile::Release)?);
-            Ok(lines)
-        };
-        let others = || tasks.iter().map(|suite| self.task(suite)).collect::<Result<Vec<Line>>>();
-        if rust.is_empty() || tasks.is_empty() {
-            let mut lines = tests()?;
-            lines.extend(others()?);
-            return Ok(lines);
-        }
-        thread::scope(|scope| {
-            let tests = scope.spawn(|| progress::with_prefix("rust", tests));
-            let others = progress::with_prefix("others", others);
-            let mut lines =
-                tests.join().unwrap_or_else(|_| bail!("the tests in Rust ended early"))?;
-            lines.extend(others?);
-            Ok(lines)
-        })
-    }
+/// Runs a suite that is not in Rust.
+fn run_task(session: Session<'_>, suite: &'static Suite) -> Result<Line> {
+    print(&format!("== {}: {}", suite.name, suite.about));
+    let watch = Stopwatch::start();
+    let session = Session { suite: suite.name, ..session };
+    let report = match suite.work {
+        Work::Task(task, _) => task(&session),
+        Work::Node(file, fixtures) => node::run(&session, file, fixtures),
+        Work::Nextest(..) => bail!("cargo-nextest runs {}", suite.name),
+    };
+    let report = Report::from_result(suite.name, report)?;
+    Ok(Line::print(suite, &report, watch.elapsed(), session.extent))
+}
 
-    fn session(&self, name: &'static str) -> Session<'a> {
-        Session::new(self.workspace, name, self.extent, self.only)
-    }
-
-    /// Runs a suite that is not in Rust.
-    fn task(&self, suite: &'static Suite) -> Result<Line> {
-        print(&format!("== {}: {}", suite.name, suite.about));
-        let watch = Stopwatch::start();
-        let report = match self.report(suite).and_then(Report::not_empty) {
-            Ok(report) => report,
-            Err(error) if error.is::<Interrupted>() => return Err(error),
-            Err(error) => Report::of_failure(suite.name, format!("{error:#}")),
-        };
-        Ok(self.line(suite, &report, watch.elapsed()))
-    }
-
-    fn report(&self, suite: &'static Suite) -> Result<Report> {
-        let session = self.session(suite.name);
-        match suite.work {
-            Work::Task(task, _) => task(&session),
-            Work::Node(file, fixtures) => node::run(&session, file, fixtures),
-            Work::Nextest(..) => bail!("cargo-nextest runs {}", suite.name),
-        }
-    }
-
-    /// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one
-    /// after the other.
-    fn nextest(&self, suites: &[&'static Suite], profile: Profile) -> Result<Vec<Line>> {
-        let session = self.session(if profile == Profile::Dev { "rust" } else { "rust-release" });
-        let reports = nextest::run(&session, suites, profile)?;
-        Ok(reports
-            .into_iter()
-            .map(|(suite, report)| {
-                let report = report
-                    .not_empty()
-                    .unwrap_or_else(|error| Report::of_failure(suite.name, error.to_string()));
-                self.line(suite, &report, report.time())
-            })
-            .collect())
-    }
-
-    /// Prints the result of a suite: failures with the command that repeats each, the slowest
-    /// tests, and the counts.
-    fn line(&self, suite: &'static Suite, report: &Report, time: Duration) -> Line {
-        let mut failures = String::new();
-        for (case, reason) in report.failures() {
-            failures += &format!("  FAILED {}\n", case.title());
-            reason.lines().for_each(|line| failures += &format!("    {line}\n"));
-            failures += &format!("  again: {}\n", repeat_command(suite, case, self.extent));
-        }
-        let mut text = format!("== {}: {}\n{failures}", suite.name, suite.about);
-        if report.cases.len() > 1 {
-            text += "  slowest:\n";
-            for case in report.slowest() {
-                text += &format!("  {:>8.2} s  {}\n", case.time.as_secs_f64(), case.title());
-            }
-        }
-        let mut counts = report.counts();
-        if is_ci() {
-            counts = counts.with_skipped_as_failed();
-        }
-        let line = Line { name: suite.name, counts, unavailable: None, time, failures };
-        print(&format!("{text}{line}"));
-        line
-    }
+/// Runs the suites in Rust that a profile builds. The time of each is that of its tests, one after
+/// the other.
+fn run_nextest(
+    session: Session<'_>,
+    suites: &[&'static Suite],
+    profile: Profile,
+) -> Result<Vec<Line>> {
+    let name = if profile == Profile::Dev { "rust" } else { "rust-release" };
+    let reports = nextest::run(&Session { suite: name, ..session }, suites, profile)?;
+    let line = |(suite, report): (&'static Suite, Report)| {
+        let report = Report::from_result(suite.name, Ok(report))?;
+        Ok(Line::print(suite, &report, report.time(), session.extent))
+    };
+    reports.into_iter().map(line).collect()
 }
 
 /// Prints the failures once more, the table of suites, and the sum as the last line.
@@ -229,35 +186,45 @@ fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
     let mut total = Counts::default();
     for suite in SUITES {
         for line in lines.iter().filter(|line| line.name == suite.name) {
-            println!("{line}");
+            println!("{}", line.text);
             total += line.counts;
         }
     }
     println!("{total}");
-    if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    exit_code(total.failed == 0)
 }
 
 impl Line {
+    /// Prints the result of a suite: failures with the command that repeats each, the slowest
+    /// tests, and the counts.
+    fn print(suite: &'static Suite, report: &Report, time: Duration, extent: Extent) -> Self {
+        let mut failures = String::new();
+        for (case, reason) in report.failures() {
+            failures += &format!("  FAILED {}\n", case.title());
+            reason.lines().for_each(|line| failures += &format!("    {line}\n"));
+            failures += &format!("  again: {}\n", repeat_command(suite, case, extent));
+        }
+        let mut slowest = String::new();
+        if report.cases.len() > 1 {
+            slowest += "  slowest:\n";
+            for case in report.slowest() {
+                slowest += &format!("  {:>8.2} s  {}\n", case.time.as_secs_f64(), case.title());
+            }
+        }
+        let mut counts = report.counts();
+        if is_ci() {
+            counts.failed += std::mem::take(&mut counts.skipped);
+        }
+        let (name, about) = (suite.name, suite.about);
+        let text = format!("  {name:<16} {counts} ({})", progress::text(time));
+        print(&format!("== {name}: {about}\n{failures}{slowest}{text}"));
+        Self { name, counts, text, failures }
+    }
+
     fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
         let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
-        let unavailable = Some(reason.to_owned());
-        Self {
-            name: suite.name,
-            counts,
-            unavailable,
-            time: Duration::ZERO,
-            failures: String::new(),
-        }
-    }
-}
-
-impl std::fmt::Display for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, counts) = (self.name, self.counts);
-        match &self.unavailable {
-            None => write!(f, "  {name:<16} {counts} ({})", text(self.time)),
-            Some(reason) => write!(f, "  {name:<16} could not run: {reason}"),
-        }
+        let text = format!("  {:<16} could not run: {reason}", suite.name);
+        Self { name: suite.name, counts, text, failures: String::new() }
     }
 }
 

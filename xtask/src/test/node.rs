@@ -1,10 +1,9 @@
 //! Runs files of tests in JavaScript with Node's test runner, and prepares what they need.
 
 use std::any::Any;
-use std::env;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::report::{Outcome, Report};
 use super::session::Session;
@@ -21,10 +20,6 @@ use crate::workspace::firefox;
 /// A gateway with its own Redis that accepts many connections from one address: all tests connect
 /// from one.
 const GATEWAY: [&str; 3] = ["--dev", "--address-connections", "4000"];
-
-/// The soak test and its fixtures.
-pub(super) const SOAK: (&str, &[Fixture]) =
-    ("tests/soak/run.mjs", &[Fixture::Package, Fixture::FastGateway]);
 
 /// A program, a server or a file that a suite needs; the environment names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,34 +123,11 @@ impl Fixture {
 
 /// Runs a file of tests with its fixtures.
 pub(super) fn run(session: &Session<'_>, file: &str, fixtures: &[Fixture]) -> Result<Report> {
-    run_with(session, file, fixtures, &[])
-}
-
-/// Runs a file of tests with its fixtures, and with more variables in its environment.
-fn run_with(
-    session: &Session<'_>,
-    file: &str,
-    fixtures: &[Fixture],
-    variables: &[(&str, String)],
-) -> Result<Report> {
     let mut command = session.node()?;
-    command.envs(variables.iter().map(|(name, value)| (name, value)));
     let prepared = fixtures.iter().map(|fixture| fixture.prepare(session, &mut command));
     let _running = prepared.collect::<Result<Vec<_>>>()?;
-    session.node_tests(&format!("node {file}"), command.arg(file))
-}
-
-/// Runs the soak test for at least this many minutes, and as many cycles as the suite does.
-pub(super) fn soak(session: &Session<'_>, minutes: u32) -> Result<Report> {
-    let variables = [("EDGELATCH_SOAK_MINUTES", minutes.to_string())];
-    run_with(session, SOAK.0, SOAK.1, &variables)
-}
-
-/// Runs the tests of the bundlers. A table of results has a row for each of the other tests, so it
-/// cannot be written alone.
-pub(super) fn bundlers(session: &Session<'_>) -> Result<Report> {
-    let fixtures = [Fixture::Package, Fixture::Gateway, Fixture::Bundlers];
-    let report = run(session, "tests/bundlers/run.mjs", &fixtures)?;
+    let report = session.node_tests(&format!("node {file}"), command.arg(file))?;
+    // A table of results has a row for each of the other tests, so it cannot be written alone.
     Ok(report.inseparable(|case| case.name.starts_with("the table of ")))
 }
 
@@ -163,13 +135,12 @@ pub(super) fn bundlers(session: &Session<'_>) -> Result<Report> {
 pub(super) fn package(session: &Session<'_>) -> Result<Report> {
     let workspace = session.workspace;
     let tarball = build::tarball(workspace)?;
-    let mut attw = workspace.command("attw");
+    let mut attw = workspace.command("attw --profile node16");
     // The omitted profile `node10` does not support `exports`, and so cannot resolve
     // `edgelatch/edgelatch.wasm`.
-    attw.arg(&tarball).args(["--profile", "node16"]);
-    let mut report = session.check("attw: the types are found", &mut attw)?;
-    let mut publint = workspace.command("publint");
-    publint.arg("run").arg(&tarball).arg("--strict");
+    let mut report = session.check("attw: the types are found", attw.arg(&tarball))?;
+    let mut publint = workspace.command("publint run --strict");
+    publint.arg(&tarball);
     report += session.check("publint: the manifest is right", &mut publint)?;
 
     let (npm, crates) = (build::npm_version(workspace)?, env!("CARGO_PKG_VERSION"));
@@ -188,10 +159,6 @@ pub(super) fn reproducible(session: &Session<'_>) -> Result<Report> {
 
 /// Runs the README's command as users do: with its own servers, its own checks and its own end.
 pub(super) fn smoke(session: &Session<'_>) -> Result<Report> {
-    let program = env::current_exe().context("cannot tell which program this is")?;
-    // A build during the tests may have replaced the program; the system then appends a note to the
-    // old one's name.
-    let program = program.to_string_lossy().replace(" (deleted)", "");
-    let mut once = session.workspace.command(&program);
+    let mut once = session.workspace.xtask()?;
     session.check("cargo xtask demo --once", once.args(["demo", "--once"]))
 }

@@ -1,7 +1,5 @@
 //! The suite `porcupine`: the simulation exports histories, and a checker in Go judges them.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 
 use super::go;
@@ -9,7 +7,7 @@ use super::report::Report;
 use super::session::Session;
 use crate::progress::{output_of, run};
 use crate::sim;
-use crate::workspace::{Workspace, empty_folder};
+use crate::workspace::empty_folder;
 
 /// The folder of the checker.
 const FOLDER: &str = "tests/porcupine";
@@ -37,7 +35,9 @@ const FAULTS: [(&str, &str); 10] = [
 /// Runs the suite.
 pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
     let workspace = session.workspace;
-    let mut report = session.finding(GOFMT, &unformatted(workspace)?);
+    let unformatted = output_of(workspace.command("gofmt -l").arg(FOLDER))?;
+    let unformatted: Vec<String> = unformatted.lines().map(str::to_owned).collect();
+    let mut report = session.finding(GOFMT, &unformatted);
     if session.only == Some(GOFMT) {
         return Ok(report);
     }
@@ -53,27 +53,16 @@ pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
         let flags = [&["--blind", "--without", fault], schedules.as_slice()].concat();
         export(&format!("without-{fault}"), &flags)?;
     }
-    let mut command = workspace.command("go");
+    let mut command = workspace.command("go test -tags export -modcacherw");
+    // In the cache of setup, so that CI keeps these files with the other tools.
+    let cache = workspace.cache.join("go");
     command
         .current_dir(workspace.root.join(FOLDER))
-        .args(["test", "-tags", "export", "-modcacherw"])
         .env("EDGELATCH_EXPORTS", exports)
-        .env("GOCACHE", cache(workspace, "build"))
-        .env("GOMODCACHE", cache(workspace, "mod"))
+        .env("GOCACHE", cache.join("build"))
+        .env("GOMODCACHE", cache.join("mod"))
         // The machine's compiler, which downloads no newer one and needs none for C.
         .envs([("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
     report += go::test(session, &mut command)?;
     Ok(report)
-}
-
-/// Returns the files of the checker whose layout is not gofmt's.
-fn unformatted(workspace: &Workspace) -> Result<Vec<String>> {
-    let files = output_of(workspace.command("gofmt").args(["-l", FOLDER]))?;
-    Ok(files.lines().map(str::to_owned).collect())
-}
-
-/// Returns a folder for files of go: in the cache of setup, so that CI keeps it with the other
-/// tools, and no checkout has it.
-fn cache(workspace: &Workspace, name: &str) -> PathBuf {
-    workspace.cache().join("go").join(name)
 }

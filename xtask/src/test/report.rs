@@ -5,11 +5,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::ops::AddAssign;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use roxmltree::{Document, Node};
+
+use crate::process::Interrupted;
 
 /// The number of slowest tests that are listed for a suite.
 const SLOWEST: usize = 10;
@@ -67,6 +68,17 @@ impl Report {
         Self { cases: vec![Case::new(name, Duration::ZERO, Outcome::Failed(reason), false)] }
     }
 
+    /// Makes a report without a test, and an error, a failure outside of any test; except for the
+    /// error that the user has ended this program.
+    pub(crate) fn from_result(name: &str, result: Result<Self>) -> Result<Self> {
+        match result.and_then(Self::not_empty) {
+            Err(error) if !error.is::<Interrupted>() => {
+                Ok(Self::of_failure(name, format!("{error:#}")))
+            }
+            result => result,
+        }
+    }
+
     /// Removes the JUnit file of an earlier run, which must not be taken for the next one's.
     pub(crate) fn discard(file: &Path) -> Result<()> {
         match fs::remove_file(file) {
@@ -112,17 +124,6 @@ impl Report {
     pub(crate) fn not_empty(self) -> Result<Self> {
         ensure!(!self.cases.is_empty(), "no test was run");
         Ok(self)
-    }
-
-    /// Prints the failures and the counts, for a command that is not a suite; returns the exit
-    /// code.
-    pub(crate) fn print_result(&self) -> ExitCode {
-        for (case, reason) in self.failures() {
-            println!("FAILED {}\n{reason}", case.title());
-        }
-        let counts = self.counts().with_skipped_as_failed();
-        println!("{counts}");
-        if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
     /// Returns the numbers of tests that passed, failed and were skipped.
@@ -178,13 +179,18 @@ impl Case {
         let time = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         // Nextest groups by test binary; Node nests `describe` blocks, whose names distinguish
         // tests of the same name.
+        let has = |names: &'static [&str]| {
+            node.children().find(|child| names.contains(&child.tag_name().name()))
+        };
+        let outcome = match (has(&["failure", "error"]), has(&["skipped"])) {
+            (Some(failure), _) => Outcome::Failed(message(failure)),
+            (None, Some(_)) => Outcome::Skipped,
+            (None, None) => Outcome::Passed,
+        };
         let suites = node.ancestors().filter(|node| node.has_tag_name("testsuite"));
         let mut groups: Vec<&str> = suites.filter_map(|node| node.attribute("name")).collect();
         groups.reverse();
-        Self {
-            group: groups.join(LEVEL),
-            ..Self::new(&text("name"), time, Outcome::parse(node), true)
-        }
+        Self { group: groups.join(LEVEL), ..Self::new(&text("name"), time, outcome, true) }
     }
 
     /// Returns the test's name with its group.
@@ -197,30 +203,11 @@ impl Case {
     }
 }
 
-impl Outcome {
-    fn parse(case: Node<'_, '_>) -> Self {
-        let child = |names: &[&str]| {
-            case.children().find(|node| names.iter().any(|name| node.has_tag_name(*name)))
-        };
-        if let Some(failure) = child(&["failure", "error"]) {
-            return Self::Failed(message(failure));
-        }
-        if child(&["skipped"]).is_some() { Self::Skipped } else { Self::Passed }
-    }
-}
-
 /// Returns the first lines of a test runner's message about a failure.
 fn message(failure: Node<'_, '_>) -> String {
     let text = failure.text().or_else(|| failure.attribute("message")).unwrap_or("it failed");
     let lines: Vec<&str> = text.trim_end().lines().take(MESSAGE_LINES).collect();
     lines.join("\n")
-}
-
-impl Counts {
-    /// Returns the counts for a run in which no test may be skipped.
-    pub(crate) fn with_skipped_as_failed(self) -> Self {
-        Self { failed: self.failed + self.skipped, skipped: 0, ..self }
-    }
 }
 
 impl AddAssign for Counts {

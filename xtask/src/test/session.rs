@@ -1,6 +1,5 @@
 //! Runs the commands of one suite and records their results.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,26 +12,17 @@ use crate::progress::{Stopwatch, logged, print, tail};
 use crate::workspace::{Workspace, chromium, firefox};
 
 /// The context of a suite's run.
+#[derive(Clone, Copy)]
 pub(crate) struct Session<'w> {
     pub(crate) workspace: &'w Workspace,
     pub(crate) extent: Extent,
     /// The one test to run, if the user has named one.
     pub(crate) only: Option<&'w str>,
-    suite: &'static str,
-    commands: Cell<u32>,
+    /// The name of the suite in the names of its logs and reports.
+    pub(super) suite: &'static str,
 }
 
-impl<'w> Session<'w> {
-    /// Creates the session of the suite with this name.
-    pub(crate) fn new(
-        workspace: &'w Workspace,
-        suite: &'static str,
-        extent: Extent,
-        only: Option<&'w str>,
-    ) -> Self {
-        Self { workspace, extent, only, suite, commands: Cell::new(0) }
-    }
-
+impl Session<'_> {
     /// Runs a command that is one test: it passes or fails as a whole.
     pub(crate) fn check(&self, name: &str, command: &mut Command) -> Result<Report> {
         if !self.selects(name) {
@@ -59,8 +49,18 @@ impl<'w> Session<'w> {
     /// Runs a test runner that writes a JUnit file.
     pub(crate) fn tests(&self, name: &str, command: &mut Command, junit: &Path) -> Result<Report> {
         Report::discard(junit)?;
+        self.tests_read_by(|_| Report::read(junit), name, command)
+    }
+
+    /// Runs a test runner, whose report `read` returns; it receives the path of the log.
+    pub(super) fn tests_read_by(
+        &self,
+        read: impl FnOnce(&Path) -> Result<Report>,
+        name: &str,
+        command: &mut Command,
+    ) -> Result<Report> {
         let (succeeded, log) = self.run(name, command)?;
-        let mut report = match Report::read(junit).and_then(Report::not_empty) {
+        let mut report = match read(&log).and_then(Report::not_empty) {
             Ok(report) => report,
             Err(error) => {
                 return Ok(Report::of_failure(name, format!("{error:#}\n{}", tail(&log))));
@@ -75,7 +75,7 @@ impl<'w> Session<'w> {
 
     /// Returns the command of Node's test runner, without the files of tests.
     pub(crate) fn node(&self) -> Result<Command> {
-        let mut command = self.workspace.node();
+        let mut command = self.workspace.command("node");
         command
             .args(["--test-reporter=junit", "--test-reporter-destination"])
             .arg(self.junit()?)
@@ -88,8 +88,9 @@ impl<'w> Session<'w> {
             // For the cases that run in another program.
             command.env("EDGELATCH_ONLY", id);
         }
-        command.env("EDGELATCH_TOOLS", self.workspace.node_modules());
-        command.env("EDGELATCH_EXTENT", self.extent.name());
+        command.env("EDGELATCH_TOOLS", &self.workspace.node_modules);
+        let is_full = self.extent == Extent::Full;
+        command.env("EDGELATCH_EXTENT", if is_full { "full" } else { "quick" });
         command.envs(chromium().map(|chromium| ("CHROMIUM", chromium)));
         command.envs(firefox().map(|firefox| ("FIREFOX", firefox)));
         Ok(command)
@@ -100,10 +101,9 @@ impl<'w> Session<'w> {
         Ok(self.tests(name, command, &self.junit()?)?.selected_by_path())
     }
 
-    /// Returns the path for the report of this suite's next command.
+    /// Returns the path for the report of this suite.
     fn junit(&self) -> Result<PathBuf> {
-        let name = format!("{}-{}.xml", self.suite, self.commands.get() + 1);
-        Ok(self.workspace.folder("junit")?.join(name))
+        Ok(self.workspace.folder("junit")?.join(format!("{}.xml", self.suite)))
     }
 
     /// Whether the check of this name runs.
@@ -112,10 +112,8 @@ impl<'w> Session<'w> {
     }
 
     /// Runs a command with its output in a log; returns whether it succeeded, and the log.
-    pub(crate) fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
-        let number = self.commands.get() + 1;
-        self.commands.set(number);
-        let log = self.workspace.log(&format!("test-{}-{number}", self.suite))?;
+    fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
+        let log = self.workspace.log(&format!("test-{}-{name}", self.suite))?;
         print(&format!("→ {name}"));
         let watch = Stopwatch::start();
         let succeeded = logged(command, &log)?.success();

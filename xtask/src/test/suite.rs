@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::setup::Tool;
 
 /// The extent of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Extent {
     /// The suites that a contributor runs before a pull request: minutes.
     Quick,
@@ -40,23 +40,15 @@ pub(crate) enum Work {
 pub(crate) struct Binaries {
     /// The binaries, as nextest names them.
     ids: &'static [&'static str],
-    /// The tests of these binaries that belong to the suite.
-    tests: Tests,
+    /// The beginning of the names of the tests of a module; empty unless two suites share a binary.
+    module: &'static str,
+    /// Whether the tests of that module belong to the suite, or those of every other module.
+    is_inside: bool,
     /// A nextest filter expression for the tests that only a full run includes; empty if there are
     /// none.
     only_full: &'static str,
     /// The profile of a full run. A quick run builds everything in the dev profile.
     full_profile: Profile,
-}
-
-/// The tests of a binary that belong to a suite, where two suites share the binary.
-#[derive(Clone, Copy)]
-enum Tests {
-    All,
-    /// The tests of this module.
-    Inside(&'static str),
-    /// The tests of every other module.
-    Outside(&'static str),
 }
 
 /// A cargo profile that tests are built in.
@@ -91,34 +83,19 @@ impl Suite {
     }
 }
 
-impl Extent {
-    /// Returns the name of the extent for scripts.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Quick => "quick",
-            Self::Full => "full",
-        }
-    }
-
-    /// Whether a run of this extent includes what belongs to `from`.
-    pub(crate) fn includes(self, from: Self) -> bool {
-        self == Self::Full || from == Self::Quick
-    }
-}
-
 impl Binaries {
     pub(super) const fn new(ids: &'static [&'static str]) -> Self {
-        Self { ids, tests: Tests::All, only_full: "", full_profile: Profile::Dev }
+        Self { ids, module: "", is_inside: true, only_full: "", full_profile: Profile::Dev }
     }
 
     /// Only the tests of this module belong to the suite.
     pub(super) const fn inside(self, module: &'static str) -> Self {
-        Self { tests: Tests::Inside(module), ..self }
+        Self { module, is_inside: true, ..self }
     }
 
     /// Only the tests of every other module belong to the suite.
     pub(super) const fn outside(self, module: &'static str) -> Self {
-        Self { tests: Tests::Outside(module), ..self }
+        Self { module, is_inside: false, ..self }
     }
 
     /// Only a full run includes the tests of this nextest filter expression.
@@ -143,26 +120,18 @@ impl Binaries {
 
     /// Whether a test of a binary belongs to the suite.
     pub(crate) fn contains(&self, binary: &str, test: &str) -> bool {
-        let is_inside = match self.tests {
-            Tests::All => true,
-            Tests::Inside(module) => test.starts_with(module),
-            Tests::Outside(module) => !test.starts_with(module),
-        };
-        self.ids.contains(&binary) && is_inside
+        self.ids.contains(&binary) && test.starts_with(self.module) == self.is_inside
     }
 
     /// The nextest filter expression for a run of this extent.
     pub(crate) fn filter(&self, extent: Extent) -> String {
         let ids: Vec<String> = self.ids.iter().map(|id| format!("binary_id(={id})")).collect();
-        let all = match self.tests {
-            Tests::All => ids.join(" | "),
-            Tests::Inside(module) => format!("({}) & test(/^{module}/)", ids.join(" | ")),
-            Tests::Outside(module) => format!("({}) - test(/^{module}/)", ids.join(" | ")),
-        };
+        let (ids, operator) = (ids.join(" | "), if self.is_inside { '&' } else { '-' });
+        let all = format!("(({ids}) {operator} test(/^{}/))", self.module);
         if extent == Extent::Full || self.only_full.is_empty() {
-            format!("({all})")
+            all
         } else {
-            format!("(({all}) - ({}))", self.only_full)
+            format!("({all} - ({}))", self.only_full)
         }
     }
 }

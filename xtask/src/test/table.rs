@@ -1,10 +1,10 @@
 //! The suites.
 
 use super::node::Fixture::{
-    Bundlers, Demo, Examples, Gateway, GatewayProgram, Jsr, Package, Peer, PlainPackage, Programs,
-    Site,
+    Bundlers, Demo, Examples, FastGateway, Gateway, GatewayProgram, Jsr, Package, Peer,
+    PlainPackage, Programs, Site,
 };
-use super::node::{SOAK, bundlers, package, reproducible, smoke};
+use super::node::{package, reproducible, smoke};
 use super::suite::Work::{Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
 use super::{checks, porcupine, redisson, servers};
@@ -232,7 +232,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::quick(
         "bundlers",
         "the packed npm package built by bundlers and frameworks, and run; a few in a quick run",
-        Task(bundlers, setup::BROWSER),
+        Node("tests/bundlers/run.mjs", &[Package, Gateway, Bundlers, Programs(&[Chromium])]),
     ),
     Suite::quick(
         "readme",
@@ -290,7 +290,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::full(
         "soak",
         "100,000 cycles in Node and in workerd, and memory does not grow",
-        Node(SOAK.0, SOAK.1),
+        Node("tests/soak/run.mjs", &[Package, FastGateway]),
     ),
     Suite::full(
         "reproducible",
