@@ -25,10 +25,6 @@ pub(crate) const PUBLISHED: [(&str, &str); 5] = [
     ("edgelatch-proto", "proto"),
     ("edgelatch-testing", "testing"),
 ];
-/// Selects the whole workspace, whichever part of it is built: cargo unifies the features of
-/// dependencies over the selected packages, so another selection would build the dependencies
-/// again. `tests` enables the features that any test needs.
-pub(crate) const WORKSPACE: [&str; 1] = ["--workspace"];
 /// The package with the integration tests, the only one that is built for release.
 pub(crate) const TESTS: &str = "edgelatch-tests";
 const GATEWAY: &str = "edgelatch-gateway";

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,9 +12,8 @@ use anyhow::Result;
 use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent, Profile, Suite, Work};
-use crate::build::{TESTS, WORKSPACE};
+use crate::build::TESTS;
 use crate::interop::{NEWEST, Peer};
-use crate::process::Interrupted;
 use crate::setup::Tool;
 
 /// The number of tests that run side by side on each core: most wait for a server or a timer more
@@ -23,23 +23,17 @@ const TESTS_PER_CORE: usize = 2;
 /// The profile of nextest for all suites together.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
-/// Inputs of the random tests. Every value has a default in the tests; a full run uses larger ones.
-const FULL_INPUTS: [(&str, &str); 4] = [
+/// Inputs of the random tests in a quick run and in a full one.
+const INPUTS: [(&str, &str, &str); 4] = [
     // Calls of each differential test: a million in all.
-    ("EDGELATCH_CALLS", "115000"),
+    ("EDGELATCH_CALLS", "2000", "115000"),
     // Calls of an attacker with a scoped token (some tests take a part of them), and requests of
     // one without.
-    ("EDGELATCH_ATTACKS", "10000"),
+    ("EDGELATCH_ATTACKS", "2000", "10000"),
     // Schedules of all kinds of objects together.
-    ("EDGELATCH_SCHEDULES", "1000000"),
+    ("EDGELATCH_SCHEDULES", "3000", "1000000"),
     // How long both sides contend for each kind of object.
-    ("EDGELATCH_INTEROP_SECONDS", "10"),
-];
-const QUICK_INPUTS: [(&str, &str); 4] = [
-    ("EDGELATCH_CALLS", "2000"),
-    ("EDGELATCH_ATTACKS", "2000"),
-    ("EDGELATCH_SCHEDULES", "3000"),
-    ("EDGELATCH_INTEROP_SECONDS", "1"),
+    ("EDGELATCH_INTEROP_SECONDS", "1", "10"),
 ];
 
 /// Runs the tests of these suites that belong to a profile; returns a report for each suite.
@@ -48,17 +42,16 @@ pub(crate) fn run(
     suites: &[&'static Suite],
     profile: Profile,
 ) -> Result<Vec<(&'static Suite, Report)>> {
-    let selected = with_profile(suites, session.extent, profile);
+    let selected = suites.iter().filter_map(|suite| match &suite.work {
+        Work::Nextest(tests, _) => Some((*suite, tests)),
+        Work::Node(..) | Work::Task(..) => None,
+    });
+    let selected: Vec<(&'static Suite, &Binaries)> =
+        selected.filter(|(_, tests)| tests.profile(session.extent) == profile).collect();
     if selected.is_empty() {
         return Ok(Vec::new());
     }
-    let mut report = match run_all(session, &selected, profile) {
-        Err(error) if !error.is::<Interrupted>() => {
-            Report::of_failure("cargo nextest", format!("{error:#}"))
-        }
-        report => report?,
-    };
-
+    let mut report = Report::from_result("cargo nextest", run_all(session, &selected, profile))?;
     let mut reports: Vec<(&'static Suite, Report)> = Vec::new();
     for (suite, binaries) in selected {
         let (cases, others) =
@@ -79,73 +72,60 @@ fn run_all(
     selected: &[(&'static Suite, &Binaries)],
     profile: Profile,
 ) -> Result<Report> {
-    let mut command = command(session, profile, selected);
     let filters: Vec<String> =
         selected.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
-    command.args(["--filterset", &only(session, &filters.join(" | "))]);
+    let mut command = command(session, session.extent, DEFAULT_PROFILE, &filters.join(" | "));
+    let name = match profile {
+        Profile::Dev => {
+            command.arg("--workspace");
+            "cargo nextest run"
+        }
+        Profile::Release => {
+            // Builds only what runs in this profile.
+            let names = selected.iter().flat_map(|(_, binaries)| binaries.names());
+            let names: BTreeSet<&str> = names.collect();
+            command.args(["--release", "--package", TESTS]);
+            command.args(names.into_iter().flat_map(|name| ["--test", name]));
+            "cargo nextest run --release"
+        }
+    };
     // One JVM for all tests, since each test is a separate process.
     let wants_peer = selected.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
     let peer = wants_peer.then(|| Peer::start(session.workspace, NEWEST)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
-    let name = match profile {
-        Profile::Dev => "cargo nextest run",
-        Profile::Release => "cargo nextest run --release",
-    };
     session.tests(name, &mut command, &junit(&session.workspace.root, DEFAULT_PROFILE))
 }
 
-/// The suites whose tests a run of this extent builds in this profile.
-fn with_profile<'s>(
-    suites: &'s [&'static Suite],
-    extent: Extent,
-    profile: Profile,
-) -> Vec<(&'static Suite, &'s Binaries)> {
-    let tests = |suite: &&'static Suite| match &suite.work {
-        Work::Nextest(tests, _) if tests.profile(extent) == profile => Some((*suite, tests)),
-        Work::Nextest(..) | Work::Node(..) | Work::Task(..) => None,
-    };
-    suites.iter().filter_map(tests).collect()
+/// Runs tests with the inputs of a quick run beside another server or another Redisson, which the
+/// variable names. The profile of `.config/nextest.toml` has a report that no other run overwrites.
+pub(super) fn run_beside(
+    session: &Session<'_>,
+    title: &str,
+    profile: &str,
+    filter: &str,
+    (name, value): (&str, &OsStr),
+) -> Result<Report> {
+    let mut command = command(session, Extent::Quick, profile, filter);
+    command.arg("--workspace").env(name, value);
+    session.tests(title, &mut command, &junit(&session.workspace.root, profile))
 }
 
-fn command(session: &Session<'_>, profile: Profile, selected: &[(&Suite, &Binaries)]) -> Command {
-    let mut command = run_command(session, session.extent);
-    match profile {
-        Profile::Dev => command.args(WORKSPACE),
-        // Builds only what runs in this profile.
-        Profile::Release => command.args(["--release", "--package", TESTS]).args(tests(selected)),
-    };
-    command
-}
-
-/// The command that runs tests with the inputs of this extent, without the packages to build.
-pub(super) fn run_command(session: &Session<'_>, extent: Extent) -> Command {
-    let mut command = session.workspace.command("cargo");
-    command.args(["nextest", "run", "--no-tests=fail", "--hide-progress-bar"]);
+/// Returns the command that runs the tests of a filter, or the one of them that the user has named,
+/// with the inputs of this extent. The caller adds the packages to build.
+fn command(session: &Session<'_>, extent: Extent, profile: &str, filter: &str) -> Command {
+    let mut command =
+        session.workspace.command("cargo nextest run --no-tests=fail --hide-progress-bar");
     let threads = TESTS_PER_CORE * std::thread::available_parallelism().map_or(1, usize::from);
-    command.args(["--test-threads", &threads.to_string()]);
-    let inputs = match extent {
-        Extent::Full => FULL_INPUTS,
-        Extent::Quick => QUICK_INPUTS,
-    };
-    // Variables that the user has set are kept.
-    command.envs(inputs.into_iter().filter(|(name, _)| env::var_os(name).is_none()));
-    command
-}
-
-/// The flags that have cargo build these binaries of the package with the integration tests, and no
-/// others.
-fn tests(selected: &[(&Suite, &Binaries)]) -> Vec<String> {
-    let names: BTreeSet<&str> =
-        selected.iter().flat_map(|(_, binaries)| binaries.names()).collect();
-    names.into_iter().flat_map(|name| ["--test".to_owned(), name.to_owned()]).collect()
-}
-
-/// The filter, narrowed to the one test that the user has named.
-pub(super) fn only(session: &Session<'_>, filter: &str) -> String {
-    match session.only {
+    command.args(["--test-threads", &threads.to_string(), "--profile", profile, "--filterset"]);
+    command.arg(match session.only {
         Some(name) => format!("({filter}) & test(={name})"),
         None => filter.to_owned(),
+    });
+    // Variables that the user has set are kept.
+    for (name, quick, full) in INPUTS.into_iter().filter(|(name, ..)| env::var_os(name).is_none()) {
+        command.env(name, if extent == Extent::Full { full } else { quick });
     }
+    command
 }
 
 /// The report that a profile of `.config/nextest.toml` has nextest write, of a run in this folder.

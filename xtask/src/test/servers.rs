@@ -5,17 +5,14 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 
-use super::nextest::{junit, only, run_command};
+use super::nextest::run_beside;
 use super::report::Report;
 use super::session::Session;
 use super::suite::{Binaries, Extent};
 use super::table::{GATEWAY, INTEGRATION, SCRIPTS};
-use crate::build::WORKSPACE;
 use crate::progress::output_of;
 use crate::setup::servers::{SUBSTITUTES, Substitute};
 
-/// The profile in `.config/nextest.toml`, whose report no other run overwrites.
-const PROFILE: &str = "servers";
 /// The tests, which start `redis-server` from the search path: those of a quick run, since a full
 /// one adds clusters and failovers.
 const TESTS: [Binaries; 3] = [SCRIPTS, GATEWAY, INTEGRATION];
@@ -37,25 +34,21 @@ pub(super) fn suite(session: &Session<'_>) -> Result<Report> {
 
 /// Checks that `redis-server` is this server: the tests would pass on the machine's Redis too.
 fn check_version(session: &Session<'_>, server: &Substitute) -> Result<Report> {
-    let mut command = session.workspace.command("redis-server");
-    command.arg("--version").env("PATH", search_path(session, server)?);
+    let mut command = session.workspace.command("redis-server --version");
+    command.env("PATH", search_path(session, server)?);
     let version = output_of(&mut command)?;
     let problem = (!version.starts_with(server.version)).then_some(version);
     let name = format!("the search path leads to {}", server.name);
     Ok(session.finding(&name, problem.as_slice()))
 }
 
-/// Runs the tests on this server.
+/// Runs the tests on this server. A few random calls are enough: the suite `differential` makes the
+/// many.
 fn run_tests(session: &Session<'_>, server: &Substitute) -> Result<Report> {
-    // A few random calls are enough: the suite `differential` makes the many.
-    let mut command = run_command(session, Extent::Quick);
-    command.args(["--profile", PROFILE]).args(WORKSPACE);
-    let filters = TESTS.map(|tests| tests.filter(Extent::Quick));
-    command.args(["--filterset", &only(session, &filters.join(" | "))]);
-    command.env("PATH", search_path(session, server)?);
-    let name = format!("cargo nextest run, on {}", server.name);
-    let mut report =
-        session.tests(&name, &mut command, &junit(&session.workspace.root, PROFILE))?;
+    let title = format!("cargo nextest run, on {}", server.name);
+    let filter = TESTS.map(|tests| tests.filter(Extent::Quick)).join(" | ");
+    let path = search_path(session, server)?;
+    let mut report = run_beside(session, &title, "servers", &filter, ("PATH", &path))?;
     for case in &mut report.cases {
         case.group = format!("{} on {}", case.group, server.name);
     }
