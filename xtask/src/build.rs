@@ -77,7 +77,7 @@ fn generate(workspace: &Workspace, std: StandardLibrary, folder: &Path, to: &Pat
         .bytes(OPTIMIZER.as_bytes());
     let mut built = Vec::new();
     for module in MODULES {
-        let file = module.build(workspace, std)?;
+        let file = module.build(workspace, std, &std.folder(workspace)?)?;
         fingerprint = fingerprint.path(&file)?;
         built.push((module, file));
     }

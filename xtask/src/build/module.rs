@@ -47,7 +47,7 @@ impl StandardLibrary {
 
     /// Returns the folder of its builds, since cargo would otherwise build all of a changed library
     /// again.
-    fn folder(self, workspace: &Workspace) -> Result<PathBuf> {
+    pub(super) fn folder(self, workspace: &Workspace) -> Result<PathBuf> {
         match self {
             Self::ForSize => workspace.folder("npm-std"),
             Self::Distributed => Ok(workspace.target.clone()),
@@ -62,8 +62,8 @@ pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
     let again = empty_folder(workspace.folder("again")?)?;
     let mut same = true;
     for module in MODULES {
-        let first = module.build(workspace, std)?;
-        same &= fs::read(first)? == fs::read(module.build_in(workspace, std, &again)?)?;
+        let first = module.build(workspace, std, &std.folder(workspace)?)?;
+        same &= fs::read(first)? == fs::read(module.build(workspace, std, &again)?)?;
     }
     // The second build occupies half a gigabyte.
     fs::remove_dir_all(again)?;
@@ -71,12 +71,8 @@ pub(crate) fn is_reproducible(workspace: &Workspace) -> Result<bool> {
 }
 
 impl Module {
-    /// Builds the module below target.
-    pub(super) fn build(self, workspace: &Workspace, std: StandardLibrary) -> Result<PathBuf> {
-        self.build_in(workspace, std, &std.folder(workspace)?)
-    }
-
-    fn build_in(
+    /// Builds the module in a folder, and returns its file.
+    pub(super) fn build(
         self,
         workspace: &Workspace,
         std: StandardLibrary,
