@@ -64,12 +64,16 @@ export async function apiSidebar(root, folder) {
 
 /**
  * Returns the entry points that the package's manifest exports: the folder of the pages, the file
- * of the types, and the name to import.
+ * of the types, and the name to import. A path with an extension is a file and no entry point.
  */
-async function entriesOf(root) {
+export async function entriesOf(root) {
   const { name, exports } = JSON.parse(await readFile(join(root, "pkg/package.json"), "utf8"));
-  const files = Object.entries(exports).map(([path, conditions]) => [path, /^\.\/([\w-]+)\.d\.ts$/.exec(conditions.default?.types)?.[1]]);
-  return files.filter(([, file]) => file).map(([path, file]) => ({ folder: file === "index" ? name : file, file, text: `${name}${path.slice(1)}` }));
+  const modules = Object.entries(exports).filter(([path]) => !/\.\w+$/.test(path));
+  return modules.map(([path, conditions]) => {
+    const [, file] = /^\.\/([\w-]+)\.d\.ts$/.exec(conditions.default?.types) ?? [];
+    if (file === undefined) throw new Error(`the entry ${path} of the npm package has no types`);
+    return { folder: file === "index" ? name : file, file, text: `${name}${path.slice(1)}` };
+  });
 }
 
 function nameOf(page) {

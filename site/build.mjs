@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 
 import { build } from "vitepress";
 
-import { apiSidebar, writeApi } from "./api.mjs";
+import { apiSidebar, entriesOf, writeApi } from "./api.mjs";
 import { withInsertions } from "./insertions.mjs";
 import { withSiteLinks } from "./links.mjs";
 import { GROUPS, MORE } from "./pages.mjs";
@@ -24,7 +24,9 @@ const groups = [...GROUPS, { text: MORE, pages: await unlisted() }].filter(({ pa
 const texts = [["site/pages/index.md", ""], ...groups.flatMap(({ pages }) => pages.map(([file, address]) => [file, address]))];
 /** The other files that pages show, and their addresses. */
 const images = [["www/icon.svg", "icon.svg"], ["docs/timeline.svg", "timeline.svg"]];
-const addresses = new Map([...texts, ...images]);
+/** The types of the npm package's entry points, and the addresses of their pages. */
+const types = (await entriesOf(root)).map(({ file, folder }) => [`pkg/${file}.d.ts`, `api/${folder}/`]);
+const addresses = new Map([...texts, ...images, ...types]);
 
 await rm(join(stage, "src"), { recursive: true, force: true });
 for (const [file, address] of texts) {

@@ -271,7 +271,7 @@ function using(env) {
     assert.equal(await redis.exists(name), 0);
   });
 
-  test("a lost hold aborts the signal with its error, and `using` rejects", async () => {
+  test("a lost hold aborts the signal of a routine with its error", async () => {
     const redlock = new env.module.default([env.clients[0]], { retryCount: 0, automaticExtensionThreshold: 5_800 });
     const [name] = newNames(1);
     let error;

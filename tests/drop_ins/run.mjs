@@ -1,10 +1,12 @@
 /**
  * Compares `edgelatch/redlock` with `redlock`, and `edgelatch/upstash-lock` with `@upstash/lock`:
  * the same tests run for each package and for its replacement, on the same three Redis servers.
- * Then come the differences that the migration pages state, and the programs of these pages.
+ * Then come the differences that the migration pages state, rows of the site's comparison page, and
+ * the programs of these pages.
  *
  * Environment: EDGELATCH_GATEWAY (the program), EDGELATCH_TOOLS (a `node_modules` with redlock,
- * ioredis, `@upstash/lock` and `@upstash/redis`), EDGELATCH_TARBALL (the output of `npm pack`).
+ * redis-semaphore, ioredis, `@upstash/lock` and `@upstash/redis`), EDGELATCH_TARBALL (the output of
+ * `npm pack`).
  */
 
 import { createRequire } from "node:module";
@@ -13,6 +15,7 @@ import { after, before, describe } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { newProject, removeProjects, required } from "../runtimes/project.mjs";
+import { comparisonTests } from "./comparison.mjs";
 import { redlockDifferences, upstashLockDifferences } from "./differences.mjs";
 import { pageTests } from "./pages.mjs";
 import { redlockTests } from "./redlock.mjs";
@@ -69,4 +72,5 @@ describe("edgelatch/redlock, differences", () => redlockDifferences(ours.redlock
 describe("@upstash/lock", () => upstashLockTests(theirs.upstashLock));
 describe("edgelatch/upstash-lock", () => upstashLockTests(ours.upstashLock));
 describe("edgelatch/upstash-lock, differences", () => upstashLockDifferences(ours.upstashLock, theirs.upstashLock, edgelatch, Redis));
+describe("comparison", () => comparisonTests({ redlock: require("redlock"), redisSemaphore: require("redis-semaphore"), TcpClient }, nodes));
 describe("migration pages", () => pageTests(nodes));

@@ -12,7 +12,7 @@ import { BASE, dist, api, files, pages, repository, root, sidebar } from "./site
 const HOSTS = new Set([
   "docs.rs", "github.com", "redis.io", "redisson.org", "upstash.com", "www.npmjs.com", "crates.io", "vitepress.dev",
   "developers.cloudflare.com", "developer.mozilla.org", "www.typescriptlang.org", "martin.kleppmann.com",
-  "antirez.com", "opentelemetry.io", "w3c.github.io",
+  "antirez.com", "opentelemetry.io", "redisson.pro", "w3c.github.io",
 ]);
 
 const byPath = new Map(pages.map((page) => [page.path, page]));
@@ -53,12 +53,44 @@ test("every object and error of the npm package has a page", () => {
   assert.deepEqual(missing, []);
 });
 
-test("every entry point of the npm package has pages", () => {
+test("every entry point of the npm package has pages, and the guide links to them", () => {
   const { exports } = JSON.parse(readFileSync(join(root, "pkg/package.json"), "utf8"));
-  const names = Object.entries(exports).filter(([, { default: file }]) => file?.types).map(([path]) => `edgelatch${path.slice(1)}`);
-  assert.ok(names.length > 4, `${names}`);
-  assert.deepEqual(api.map(({ text }) => text), names);
-  for (const { text, items } of api) assert.ok(items.length > 0, text);
+  // The other paths are those of files: the module as bytes, and the manifest.
+  const paths = Object.keys(exports).filter((path) => path !== "./edgelatch.wasm" && path !== "./package.json");
+  assert.ok(paths.length > 7, `${paths}`);
+  assert.deepEqual(api.map(({ text }) => text), paths.map((path) => `edgelatch${path.slice(1)}`));
+  const guide = pages.filter(({ path }) => !path.startsWith("api/"));
+  for (const { text, link, items } of api) {
+    assert.ok(items.length > 0, text);
+    assert.ok(guide.some(({ html }) => html.includes(`<a href="${BASE}${link.slice(1)}"`)), `a link to ${link}`);
+  }
+});
+
+test("every name that log, opentelemetry, testing and web-locks export has a page", () => {
+  for (const entry of ["log", "opentelemetry", "testing", "web-locks"]) {
+    const types = readFileSync(join(root, `pkg/${entry}.d.ts`), "utf8");
+    const names = [...types.matchAll(/^export (?:const|function|interface|type) (\w+)/gm)].map(([, name]) => name);
+    assert.ok(names.length > 1, `${entry}: ${names}`);
+    const missing = names.filter((name) => !pages.some(({ path }) => path.startsWith(`api/${entry}/`) && path.endsWith(`/${name}`)));
+    assert.deepEqual(missing, [], entry);
+  }
+});
+
+test("the page of edgelatch/opentelemetry knows the types of its peer dependency", () => {
+  const { html } = pages.find(({ path }) => path === "api/opentelemetry/interfaces/InstrumentOptions");
+  assert.match(html, /TracerProvider/);
+  assert.match(html, /MeterProvider/);
+});
+
+test("every row of the comparison names what shows it", () => {
+  const page = readFileSync(join(root, "site/pages/comparison.md"), "utf8");
+  const [, table, list] = page.split(/^## (?:Properties|What shows each row)\n/m);
+  const rows = [...table.matchAll(/^\| ([^|]+?) \|/gm)].map(([, row]) => row);
+  assert.ok(rows.length > 10, `${rows}`);
+  const items = [...list.matchAll(/^\* \*\*(.+?)\*\*:([^]+?)(?=^\* |\n\n)/gm)];
+  assert.deepEqual(items.map(([, row]) => row), rows);
+  // A test, or a link to a page.
+  for (const [, row, text] of items) assert.match(text, /`\S+::|\]\(/, row);
 });
 
 test("every scenario of a picture is one of docs/reliability.md", () => {

@@ -7,7 +7,8 @@ use super::files::{File, below, read};
 const SCENARIOS: u32 = 95;
 
 /// The pages that name tests.
-const PAGES: [&str; 3] = ["docs/reliability.md", "docs/security.md", "docs/threat-model.md"];
+const PAGES: [&str; 4] =
+    ["docs/reliability.md", "docs/security.md", "docs/threat-model.md", "site/pages/comparison.md"];
 
 /// The layer of the tests in each folder; the first folder that a path begins with counts. In the
 /// order of the table of layers.
