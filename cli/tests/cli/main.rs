@@ -7,6 +7,7 @@
 mod cron;
 mod loss;
 mod objects;
+mod recipes;
 mod run;
 mod secrets;
 mod signals;

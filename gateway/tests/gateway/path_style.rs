@@ -46,6 +46,34 @@ async fn the_examples_of_upstash_work() {
     assert!(error.starts_with(r#"{"error":"ERR wrong number of arguments"#), "{error}");
 }
 
+/// The text after `mark` in a line, up to `end`.
+fn between<'a>(line: &'a str, mark: &str, end: char) -> Option<&'a str> {
+    Some(line.split_once(mark)?.1.split(end).next().unwrap())
+}
+
+#[tokio::test]
+async fn the_examples_of_the_readme_work() {
+    let TestEnv { client, gateway: _gateway, redis: _redis } = TestEnv::new().await;
+    let readme = include_str!("../../README.md");
+    let lines: Vec<&str> = readme.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert!(lines.len() > 5, "{lines:#?}");
+    for line in lines.into_iter().filter(|line| !line.contains("/subscribe/")) {
+        let (command, comment) = line.split_once(" # ").unwrap_or((line, ""));
+        let address = between(command, "http://127.0.0.1:8079", ' ').unwrap();
+        let address = address.trim_end_matches('"').replace("$TOKEN", TOKEN);
+        let body = between(command, "-d '", '\'').or(between(command, "--data-binary ", ' '));
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let request = if command.contains("Authorization: Bearer $TOKEN") {
+            client.request(method, &address)
+        } else {
+            client.bare(method, &address)
+        };
+        let (status, reply) = answer(request.body(body.unwrap_or_default())).await;
+        assert_eq!(status, 200, "{line}: {reply}");
+        assert!(comment.is_empty() || reply == comment, "{line}: {reply}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_is_the_last_argument_and_the_query_holds_options() {
     let TestEnv { client, redis, gateway: _gateway } = TestEnv::new().await;
