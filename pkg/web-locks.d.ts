@@ -43,7 +43,7 @@ export interface WebLockOptions {
   mode?: "exclusive" | "shared" | undefined;
   /** Calls the callback with null if the lock cannot be granted at once. Default false. */
   ifAvailable?: boolean | undefined;
-  /** Breaks the held locks of this name, and passes all waiting requests. Default false. */
+  /** Breaks the name's held locks, and is granted before all waiting requests. Default false. */
   steal?: boolean | undefined;
   /** Aborts the wait; ignored once the lock is granted. */
   signal?: AbortSignal | undefined;

@@ -24,10 +24,13 @@
 //! # }
 //! ```
 //!
+//! [`Client`] has a method for each kind of object: locks, fair locks, read-write locks, several
+//! locks as one, semaphores, count-down latches and guarded keys.
+//!
 //! The sans-I/O state machines of [`edgelatch-proto`](https://docs.rs/edgelatch-proto) make all
-//! decisions. [`Client`] runs them on a [`Host`](host::Host), which has the clock, the timers and
-//! the entropy, and over a [`Transport`](transport::Transport), which sends requests. A program
-//! with an event loop of its own can run the same machines directly.
+//! decisions. A client runs them on a [`Host`](host::Host), which has the clock, the timers and the
+//! entropy, and over a [`Transport`](transport::Transport), which sends requests. A program with an
+//! event loop of its own can run the same machines directly.
 //!
 //! # Features
 //!
@@ -36,7 +39,7 @@
 //! * `blocking`: the same objects with blocking calls, for programs without an event loop.
 //! * `tracing`: spans and events of the crate `tracing` for each step of a lock's life.
 //! * `metrics`: counters and histograms of the crate `metrics`.
-//! * `testing`: a gateway in memory for unit tests, in Tokio's paused clock.
+//! * `testing`: a gateway in memory for unit tests, with Tokio's clock, which a test can pause.
 //! * `web`: the host and the transport inside a JavaScript runtime, for Rust programs compiled to
 //!   wasm32. They include a small JavaScript module, so every target of wasm-bindgen works except
 //!   `no-modules`.

@@ -3,7 +3,7 @@
 //! [`MemoryGateway`] answers the requests of clients by a model of the scripts that edgelatch runs
 //! in Redis. The project's own tests compare that model with a real Redis, a million random calls
 //! for each release. The crate has no clock and does no I/O: time is an argument. Programs in Rust
-//! use it through `edgelatch::testing`, those in JavaScript through `edgelatch/testing`.
+//! use it through `edgelatch::testing`, programs in JavaScript through `edgelatch/testing`.
 
 mod command;
 mod gateway;

@@ -95,7 +95,7 @@ function summary(results) {
   );
   return (
     `Measured by \`cargo xtask bench\` with everything on one machine (${is("CPU")}, ${is("cores")} cores), Redis ${is("Redis")} and Node ` +
-    `${is("Node")}. Less is better, and the best\nfigure of a row is bold. Libraries marked TCP cannot run in Workers or pages. ` +
+    `${is("Node")}. Less is better, and the best\nfigure of a row is bold. Libraries marked TCP do not run in pages. ` +
     `[docs/performance.md](docs/performance.md) has all figures.\n\n` +
     head(["edgelatch", "@upstash/lock", "redlock (TCP)", "redis-semaphore (TCP)"]) +
     rows.join("")
