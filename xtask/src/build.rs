@@ -5,6 +5,7 @@ mod module;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -61,6 +62,9 @@ pub(crate) fn fast_gateway(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Builds the generated part of the npm package: `pkg/wasm`.
 pub(crate) fn package(workspace: &Workspace) -> Result<()> {
+    /// Held by the suite that builds; another one finds what it has built.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let std = StandardLibrary::available(workspace);
     generate(workspace, std, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
 }

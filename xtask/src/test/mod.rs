@@ -14,7 +14,9 @@ mod suite;
 mod table;
 
 use std::env;
+use std::iter;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -72,15 +74,18 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
 
     let session = Session { workspace, extent, only: selection.only.as_deref(), suite: "" };
     let mut lines = Vec::new();
-    let (mut tasks, mut rust) = (Vec::new(), Vec::new());
+    let (mut rust, mut tasks, mut isolated) = (Vec::new(), Vec::new(), Vec::new());
     for suite in suites {
         match missing.iter().find(|(tool, _)| suite.tools().contains(tool)) {
             Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
-            None if matches!(suite.work, Work::Nextest(..)) => rust.push(suite),
-            None => tasks.push(suite),
+            None => match suite.work {
+                Work::Nextest(..) => rust.push(suite),
+                Work::Node(..) | Work::Task(..) => tasks.push(suite),
+                Work::Isolated(..) => isolated.push(suite),
+            },
         }
     }
-    lines.extend(side_by_side(session, &rust, &tasks)?);
+    lines.extend(side_by_side(session, &rust, &tasks, &isolated)?);
     Ok(summary(&lines, &watch))
 }
 
@@ -120,23 +125,36 @@ fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_selected).collect())
 }
 
-/// Runs the tests in Rust beside all other suites: both wait for servers and timers more than they
-/// compute.
+/// Runs the tests in Rust beside the tasks: both wait for servers and timers more than they
+/// compute. Whichever ends first begins with the isolated suites.
 fn side_by_side(
     session: Session<'_>,
     rust: &[&'static Suite],
     tasks: &[&'static Suite],
+    isolated: &[&'static Suite],
 ) -> Result<Vec<Line>> {
+    let next = AtomicUsize::new(0);
+    let rest = || {
+        let suites = iter::from_fn(|| isolated.get(next.fetch_add(1, Ordering::Relaxed)));
+        suites.map(|suite| run_task(session, suite)).collect::<Result<Vec<_>>>()
+    };
     let tests = || {
         let mut lines = run_nextest(session, rust, Profile::Dev)?;
         lines.extend(run_nextest(session, rust, Profile::Release)?);
+        lines.extend(rest()?);
         Ok(lines)
     };
-    let others = || tasks.iter().map(|suite| run_task(session, suite)).collect::<Result<Vec<_>>>();
-    if rust.is_empty() || tasks.is_empty() {
-        let mut lines = tests()?;
-        lines.extend(others()?);
-        return Ok(lines);
+    let others = || {
+        let lines = tasks.iter().map(|suite| run_task(session, suite));
+        let mut lines = lines.collect::<Result<Vec<_>>>()?;
+        lines.extend(rest()?);
+        Ok(lines)
+    };
+    if rust.is_empty() {
+        return others();
+    }
+    if tasks.is_empty() {
+        return tests();
     }
     thread::scope(|scope| {
         let tests = scope.spawn(|| progress::with_prefix("rust", tests));
@@ -153,7 +171,7 @@ fn run_task(session: Session<'_>, suite: &'static Suite) -> Result<Line> {
     let watch = Stopwatch::start();
     let session = Session { suite: suite.name, ..session };
     let report = match suite.work {
-        Work::Task(task, _) => task(&session),
+        Work::Task(task, _) | Work::Isolated(task, _) => task(&session),
         Work::Node(file, fixtures) => node::run(&session, file, fixtures),
         Work::Nextest(..) => bail!("cargo-nextest runs {}", suite.name),
     };

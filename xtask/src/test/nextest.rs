@@ -44,7 +44,7 @@ pub(crate) fn run(
 ) -> Result<Vec<(&'static Suite, Report)>> {
     let selected = suites.iter().filter_map(|suite| match &suite.work {
         Work::Nextest(tests, _) => Some((*suite, tests)),
-        Work::Node(..) | Work::Task(..) => None,
+        Work::Node(..) | Work::Task(..) | Work::Isolated(..) => None,
     });
     let selected: Vec<(&'static Suite, &Binaries)> =
         selected.filter(|(_, tests)| tests.profile(session.extent) == profile).collect();

@@ -5,7 +5,7 @@ use super::node::Fixture::{
     PlainPackage, Programs, Site,
 };
 use super::node::{package, reproducible, smoke};
-use super::suite::Work::{Nextest, Node, Task};
+use super::suite::Work::{Isolated, Nextest, Node, Task};
 use super::suite::{Binaries, Suite};
 use super::{checks, porcupine, redisson, servers};
 use crate::setup::Tool;
@@ -47,8 +47,7 @@ const UNIT: &[&str] = &[
     "xtask::bin/xtask",
 ];
 
-/// All suites. Those without tools run first, then the tests in Rust, then the others; within each
-/// group in this order.
+/// All suites. The tests in Rust, the tasks, and the isolated suites each run in this order.
 pub(crate) const SUITES: &[Suite] = &[
     Suite::quick("fmt", "the layout of the Rust code", Task(checks::fmt, &[])),
     Suite::quick("clippy", "lints, native and WebAssembly", Task(checks::clippy, &[WasmTarget])),
@@ -142,12 +141,17 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite::full(
         "interop-3",
         "the suite interop beside the last Redisson 3, except for the kinds that it lacks",
-        Task(redisson::suite, &[Tool::Nextest, Redis, Java]),
+        Isolated(redisson::suite, &[Tool::Nextest, Redis, Java]),
     ),
     Suite::full(
         "servers",
         "Redis 8 and Valkey: the suites scripts, differential, gateway and integration on each, as in a quick run",
-        Task(servers::suite, &[Tool::Nextest, Servers, Webdis]),
+        Isolated(servers::suite, &[Tool::Nextest, Servers, Webdis]),
+    ),
+    Suite::full(
+        "fuzzing",
+        "everything that reads outside data, guided by coverage, from fixed seeds",
+        Isolated(fuzz::suite, setup::FUZZ),
     ),
     Suite::quick(
         "wasm-node",
@@ -260,17 +264,17 @@ pub(crate) const SUITES: &[Suite] = &[
         "the documentation site: links, search, the width of a phone; in a full run pictures of it in Chromium and Firefox",
         Node("tests/site/run.mjs", &[Site, Programs(&[Chromium])]),
     ),
-    Suite::full("doc", "the documentation without a warning", Task(checks::doc, &[])),
-    Suite::full("doctest", "the examples in the Rust documentation", Task(checks::doctest, &[])),
+    Suite::full("doc", "the documentation without a warning", Isolated(checks::doc, &[])),
+    Suite::full("doctest", "the examples in the Rust documentation", Isolated(checks::doctest, &[])),
     Suite::full(
         "msrv",
         "no dependency wants a newer Rust than we promise",
-        Task(checks::msrv, &[]),
+        Isolated(checks::msrv, &[]),
     ),
     Suite::full(
         "deny",
         "licence, source and version of every dependency, and advisories where the network answers",
-        Task(checks::deny, &[CargoDeny, CargoVet]),
+        Isolated(checks::deny, &[CargoDeny, CargoVet]),
     ),
     Suite::full(
         "hosts",
@@ -278,14 +282,9 @@ pub(crate) const SUITES: &[Suite] = &[
         Node("tests/runtimes/hosts.mjs", &[Package, Gateway, Programs(&[Chromium])]),
     ),
     Suite::full(
-        "fuzzing",
-        "everything that reads outside data, guided by coverage, from fixed seeds",
-        Task(fuzz::suite, setup::FUZZ),
-    ),
-    Suite::full(
         "porcupine",
         "histories of the simulation, judged once more by an independent checker",
-        Task(porcupine::suite, &[Go]),
+        Isolated(porcupine::suite, &[Go]),
     ),
     Suite::full(
         "soak",
