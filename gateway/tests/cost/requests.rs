@@ -99,19 +99,19 @@ pub(crate) fn shapes() -> Vec<Shape> {
             full("/pipeline", list(size, "0"), 0, 0)
         }),
         shape("lists in lists", 10 * MEBI, 400, |size| full("/", "[".repeat(size), 0, 0)),
-        shape("values of a group", 1_000, 400, |size| {
+        shape("values of a group", 1_000, 200, |size| {
             let values = (0..size).map(|number| number.to_string());
             let calls =
                 GroupCalls::new(name("app:group"), values, PeerSkew::DEFAULT, Publish::Plain);
             scoped("/", &[Target::Group(calls.unwrap()).inspect(request(1), Some(owner(1)))])
         }),
-        shape("permits", 1_000, 400, |size| {
+        shape("permits", 1_000, 200, |size| {
             let batch = BatchSize::new(u16::try_from(size).unwrap()).unwrap();
             let calls =
                 PermitCalls::new(name("permits:a"), Publish::Plain, batch, PeerSkew::DEFAULT);
             scoped("/", &[Target::Permits(calls).inspect(request(1), Some(owner(1)))])
         }),
-        shape("locks with the longest names", 100, 400, |size| {
+        shape("locks with the longest names", 100, 200, |size| {
             let members = (0..size).map(|number| format!("app:{number:0>508}"));
             let members = members.map(|text| Member { name: name(&text), fenced: false });
             let calls = LockCalls::of_set(members, Publish::Plain).unwrap();
@@ -139,8 +139,8 @@ fn full(path: &'static str, body: String, commands: usize, words: usize) -> Requ
     Request { path, body, commands, words, has_scoped_token: false }
 }
 
-/// A request with a scoped token. Redis does not know the scripts, which are named by their hashes,
-/// so it refuses each call.
+/// A request with a scoped token. The scripts are named by their digests. The gateway sends the
+/// text of a script that Redis does not know, except in a pipeline, where Redis refuses each call.
 fn scoped(path: &'static str, calls: &[ScriptCall]) -> Request {
     let words: Vec<Vec<String>> = calls.iter().map(words).collect();
     let number = words.iter().map(Vec::len).sum();
