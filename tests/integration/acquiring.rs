@@ -7,6 +7,7 @@ use edgelatch::Error;
 use edgelatch::client::{AcquireOptions, Released};
 use edgelatch::error::AcquireError;
 
+use test_support::faults::{Fault, no_script};
 use test_support::test_env::TestEnv;
 
 #[tokio::test]
@@ -25,8 +26,11 @@ async fn a_free_lock_costs_one_request_to_acquire_and_one_to_release() {
 /// S61.
 #[tokio::test]
 async fn an_unknown_script_costs_one_request_more_once() {
-    let env = TestEnv::new().await;
-    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
+    let env = TestEnv::with(|seen| match seen.number {
+        1 => Fault::not_executed(no_script()),
+        _ => Fault::none(),
+    })
+    .await;
     let lock = env.client().lock("job").unwrap();
     for requests in [4, 6] {
         lock.acquire().await.unwrap().release().await.unwrap();
@@ -34,11 +38,20 @@ async fn an_unknown_script_costs_one_request_more_once() {
     }
 }
 
+/// S61.
+#[tokio::test]
+async fn an_unknown_script_costs_no_request_more_through_our_gateway() {
+    let env = TestEnv::new().await;
+    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
+    env.client().lock("job").unwrap().acquire().await.unwrap().release().await.unwrap();
+    assert_eq!(env.proxy.calls().len(), 2);
+}
+
 #[tokio::test]
 async fn a_held_lock_is_tried_for_in_one_request() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire().await.unwrap();
-    env.proxy.plan(|_| test_support::faults::Fault::none());
+    env.proxy.plan(|_| Fault::none());
     assert!(env.client().lock("job").unwrap().try_acquire().await.unwrap().is_none());
     assert_eq!(env.proxy.calls().len(), 1);
     held.release().await.unwrap();
@@ -81,7 +94,7 @@ async fn a_wait_that_is_over_is_busy_and_leaves_only_a_tombstone() {
 async fn a_wait_stays_within_its_budget() {
     let env = TestEnv::new().await;
     let held = env.client().lock("job").unwrap().acquire().await.unwrap();
-    env.proxy.plan(|_| test_support::faults::Fault::none());
+    env.proxy.plan(|_| Fault::none());
     let (client, host) = env.virtual_client();
     let lock = client.lock("job").unwrap();
     let options = AcquireOptions::new().wait(Duration::from_millis(400)).max_requests(3);

@@ -88,6 +88,11 @@ pub fn json(status: u16, body: &str) -> FaultResponse {
     http(status, "content-type: application/json\r\n", body)
 }
 
+/// The response of a gateway whose Redis does not know the script.
+pub fn no_script() -> FaultResponse {
+    json(400, r#"{"error":"NOSCRIPT No matching script."}"#)
+}
+
 /// An HTTP response with an HTML page.
 pub fn page(status: u16) -> FaultResponse {
     http(status, "content-type: text/html\r\n", "<!DOCTYPE html><title>Sorry</title>")

@@ -61,7 +61,8 @@ async fn the_examples_of_the_readme_work() {
         let (command, comment) = line.split_once(" # ").unwrap_or((line, ""));
         let address = between(command, "http://127.0.0.1:8079", ' ').unwrap();
         let address = address.trim_end_matches('"').replace("$TOKEN", TOKEN);
-        let body = between(command, "-d '", '\'').or(between(command, "--data-binary ", ' '));
+        let body =
+            between(command, "-d '", '\'').or_else(|| between(command, "--data-binary ", ' '));
         let method = if body.is_some() { Method::POST } else { Method::GET };
         let request = if command.contains("Authorization: Bearer $TOKEN") {
             client.request(method, &address)

@@ -10,7 +10,7 @@ use edgelatch::transport::{
     Request, Reqwest, ReqwestStream, Response, StreamHead, StreamLimits, Transport,
 };
 
-use test_support::faults::{Fault, FaultResponse};
+use test_support::faults::{Fault, FaultResponse, no_script};
 use test_support::test_env::TestEnv;
 
 /// S4, S18.
@@ -159,13 +159,12 @@ impl Transport for EvalshaOnly {
 #[tokio::test]
 async fn an_evalsha_whose_eval_was_not_sent_has_an_unknown_outcome() {
     let mut env = TestEnv::with(|seen| match seen.script {
-        "lock_acquire" => Fault::none().copied(),
-        _ => Fault::none(),
+        "lock_acquire" => Fault::not_executed(no_script()).copied(),
+        _ => Fault::not_executed(no_script()),
     })
     .await;
     let client =
         Client::new(env.gateway_with_long_attempts(), EvalshaOnly::default(), TokioHost::new());
-    env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
     let error = client.lock("job").unwrap().try_acquire().await.unwrap_err();
     // Another client loads the script; then the network delivers a copy of the `EVALSHA`.
     env.redis.load_scripts().await;
