@@ -32,9 +32,9 @@ const DECLARATIONS = [
   "web-locks",
 ];
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
-/** White space is minified; lines are short, since Node prints the line of an error. */
+/** White space is minified; lines are limited, since Node prints the line of an error. */
 const COMMON_FLAGS = [
-  "--minify-whitespace", "--line-limit=120", "--sourcemap", "--charset=utf8", "--log-level=warning", "--outdir=.", "--allow-overwrite",
+  "--minify-whitespace", "--line-limit=300", "--sourcemap", "--charset=utf8", "--log-level=warning", "--outdir=.", "--allow-overwrite",
 ];
 const BUNDLE_FLAGS = [
   "--bundle", "--minify-syntax", "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`),
