@@ -66,7 +66,7 @@ pub mod js;
 #[cfg(all(feature = "testing", not(target_arch = "wasm32")))]
 pub mod testing;
 pub mod transport;
-#[cfg(all(feature = "web", target_arch = "wasm32"))]
+#[cfg(all(any(feature = "js", feature = "web"), target_arch = "wasm32"))]
 mod web;
 
 /// The errors: one enum for each operation. The client adds the lock and the gateway's host.

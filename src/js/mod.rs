@@ -32,7 +32,6 @@ use edgelatch_proto::engine::{
     self, Context, HoldId, OpId, ScopeId, StreamId, StreamInput, TransmitId,
 };
 use edgelatch_proto::machine::Entropy;
-use edgelatch_proto::name::PermitId;
 use edgelatch_proto::time::{Instant, millis};
 use events::Events;
 use numbers::property;
@@ -121,14 +120,15 @@ impl Engine {
         method: u32,
         hold: f64,
         numbers: Option<Vec<f64>>,
-        texts: Option<Vec<String>>,
+        texts: Option<String>,
         drains: bool,
         scope: u32,
         monotonic: f64,
         wall: f64,
     ) -> Option<String> {
         let scope = ScopeId::from_number(scope);
-        let (numbers, texts) = (numbers.unwrap_or_default(), texts.unwrap_or_default());
+        let numbers = numbers.unwrap_or_default();
+        let texts = options::unpacked(texts.as_deref().unwrap_or_default());
         let given = Given { method, hold: hold_id(hold), numbers, texts };
         let extent = if drains { Extent::Scope(scope) } else { Extent::Later };
         self.with(extent, monotonic, wall, |module, cx| {

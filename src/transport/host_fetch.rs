@@ -8,35 +8,11 @@ use core::time::Duration;
 
 use js_sys::Function;
 
-use super::{ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult};
+use super::{
+    ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult, runtime,
+};
 use crate::error::FailureKind;
-use crate::web::{self, Awaited, Pending, names};
-
-/// Where the numbers of failures and of kinds of runtimes are written.
-const WEB_JS: &str = include_str!("../web.js");
-
-const NO_STREAMS: StreamLimits = StreamLimits { max: 0, shared: true };
-
-/// Returns the limits on streams in the kind of runtime with this number.
-const fn stream_limits(runtime: u32) -> StreamLimits {
-    const PROGRAM: u32 = names::number(WEB_JS, "const PROGRAM = ");
-    const WORKER: u32 = names::number(WEB_JS, "const WORKER = ");
-    const PAGE: u32 = names::number(WEB_JS, "const PAGE = ");
-    const SLOTS: usize = names::number(WEB_JS, "const STREAM_SLOTS = ") as usize;
-    match runtime {
-        // Node, Deno, Bun.
-        PROGRAM => StreamLimits { max: 64, shared: true },
-        // Each request has six connections of its own, and no other request may use them.
-        WORKER => StreamLimits { max: 4, shared: false },
-        // For all clients and tabs together, a limit that `web.js` enforces.
-        PAGE => StreamLimits { max: SLOTS, shared: true },
-        // A page without `navigator.locks`: it cannot know how many streams other pages have open.
-        _ => NO_STREAMS,
-    }
-}
-
-/// `web.js` reads as many bytes of a body as any other transport.
-const _: () = assert!(names::number(WEB_JS, "const BODY_MAX = ") as usize == Response::BODY_MAX);
+use crate::web::{self, Awaited, Pending};
 
 /// Sends requests with `fetch(url, init)`.
 #[derive(Clone, Debug, Default)]
@@ -49,21 +25,6 @@ impl HostFetch {
     /// at each request.
     pub const fn new(fetch: Option<Function>) -> Self {
         Self { fetch }
-    }
-
-    /// Returns the failure with this number.
-    pub(crate) const fn failure(number: u32) -> FailureKind {
-        const NOT_SENT: u32 = names::number(WEB_JS, "const NOT_SENT = ");
-        const REDIRECTED: u32 = names::number(WEB_JS, "const REDIRECTED = ");
-        const GARBLED: u32 = names::number(WEB_JS, "const GARBLED = ");
-        const TOO_LARGE: u32 = names::number(WEB_JS, "const TOO_LARGE = ");
-        match number {
-            NOT_SENT => FailureKind::NotSent,
-            REDIRECTED => FailureKind::Redirected,
-            GARBLED => FailureKind::Garbled { status: 0 },
-            TOO_LARGE => FailureKind::TooLarge,
-            _ => FailureKind::Broken,
-        }
     }
 
     /// Sends a request and returns its response; for a stream, the head of the response.
@@ -106,7 +67,7 @@ impl Transport for HostFetch {
     }
 
     fn streams(&self) -> StreamLimits {
-        stream_limits(web::runtime())
+        runtime::stream_limits()
     }
 }
 
@@ -117,7 +78,7 @@ fn retry_after(answer: &Awaited) -> Option<Duration> {
 fn failed(pending: &Pending) -> Result<(), FailureKind> {
     match pending.failure() {
         None => Ok(()),
-        Some(number) => Err(HostFetch::failure(number)),
+        Some(number) => Err(runtime::failure(number)),
     }
 }
 

@@ -10,6 +10,8 @@ mod platform;
 mod platform;
 #[cfg(feature = "reqwest")]
 mod reqwest;
+#[cfg(all(any(feature = "js", feature = "web"), target_arch = "wasm32"))]
+pub(crate) mod runtime;
 
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 pub use host_fetch::{FetchStream, HostFetch};

@@ -142,7 +142,7 @@ fn wasm(session: &Session<'_>, runtime: &str, variables: Vec<(&str, OsString)>) 
         .envs(variables)
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", "wasm-bindgen-test-runner")
         .args(["test", "--target", wasm::TARGET, "--package", "edgelatch", "--test", "wasm"])
-        .args(["--no-default-features", "--features", "js,reqwest"]);
+        .args(["--no-default-features", "--features", "js,reqwest,web"]);
     session.check(&format!("cargo test --target {}, in {runtime}", wasm::TARGET), &mut command)
 }
 
