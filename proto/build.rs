@@ -10,16 +10,19 @@ const DIR: &str = "src/protocol/scripts";
 const PRELUDE: &str = "prelude.lua";
 /// The parts and scripts that compute keys which the caller cannot declare.
 const COMPUTE_KEYS: [&str; 3] = ["readers_ttl", "sweep", "fair_rw_query"];
+/// The scripts that the npm package does not call: the linker drops a text of their own.
+const NOT_IN_NPM: [&str; 1] = ["fair_queue"];
 const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={DIR}");
     let mut code = format!("pub(super) const KEY_LOCKING: &str = {KEY_LOCKING:?};\n");
+    let (mut all_text, mut digests) = (String::new(), String::new());
     let parts = texts(&Path::new(DIR).join("parts"))?;
     let prelude = (PRELUDE.to_owned(), lean(&fs::read_to_string(Path::new(DIR).join(PRELUDE))?));
     // The common beginnings of scripts are stored once.
     for (name, text) in parts.iter().chain([&prelude]) {
-        writeln!(code, "static {}: &str = {text:?};", constant(name))?;
+        writeln!(code, "static {}: &str = {};", constant(name), append(&mut all_text, text))?;
     }
 
     let mut names = Vec::new();
@@ -40,14 +43,24 @@ fn main() -> Result<(), Box<dyn Error>> {
         let key_locking_sha1 = sha1_smol::Sha1::from(first_line.to_owned() + &whole).digest();
         let begins: String =
             begins.iter().map(|(name, _)| format!("&{}, ", constant(name))).collect();
+        let own = if NOT_IN_NPM.contains(&name) {
+            format!("{own:?}")
+        } else {
+            append(&mut all_text, &own)
+        };
+        let number = 2 * names.len();
         writeln!(
             code,
-            "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own:?}, \
-             sha1: \"{sha1}\", key_locking_sha1: \"{key_locking_sha1}\", computes_keys: {computes_keys} }};",
+            "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own}, \
+             sha1: digest({number}), key_locking_sha1: digest({number} + 1), computes_keys: {computes_keys} }};",
             constant(&file)
         )?;
+        write!(digests, "{sha1}{key_locking_sha1}")?;
         names.push(format!("&{}", constant(&file)));
     }
+    let digests_at = all_text.len();
+    writeln!(code, "const DIGESTS_AT: usize = {digests_at};")?;
+    writeln!(code, "static ALL_TEXT: &str = {:?};", all_text + &digests)?;
     let (count, all) = (names.len(), names.join(", "));
     writeln!(code, "/// All of them.\npub static ALL: [&Script; {count}] = [{all}];")?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("scripts.rs"), code)?;
@@ -81,6 +94,13 @@ fn texts(folder: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
 fn named(entry: fs::DirEntry) -> Result<(PathBuf, String), Box<dyn Error>> {
     let name = entry.file_name().into_string().map_err(|_| "a script's name is not UTF-8")?;
     Ok((entry.path(), name))
+}
+
+/// Appends a text to the text of all scripts, and returns the expression of its place.
+fn append(all_text: &mut String, text: &str) -> String {
+    let place = all_text.len();
+    *all_text += text;
+    format!("part({place}, {})", text.len())
 }
 
 /// Returns a file's name as the name of a constant.

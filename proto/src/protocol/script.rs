@@ -29,7 +29,18 @@ pub struct Script {
 pub mod scripts {
     use super::Script;
 
+    // One text has all parts, scripts and digests: beside each other they compress better.
     include!(concat!(env!("OUT_DIR"), "/scripts.rs"));
+
+    const DIGEST_LENGTH: usize = 40;
+
+    const fn part(place: usize, length: usize) -> &'static str {
+        ALL_TEXT.split_at(place).1.split_at(length).0
+    }
+
+    const fn digest(number: usize) -> &'static str {
+        part(DIGESTS_AT + number * DIGEST_LENGTH, DIGEST_LENGTH)
+    }
 
     pub(super) const fn key_locking() -> &'static str {
         KEY_LOCKING
@@ -191,9 +202,10 @@ impl ScriptCall {
         self.arg(millis(time).to_string())
     }
 
-    /// Adds a number.
+    /// Adds a number. Numbers are written as 64 bits everywhere: the npm package would have code
+    /// for each other size.
     pub(crate) fn number(self, number: u32) -> Self {
-        self.arg(number.to_string())
+        self.arg(u64::from(number).to_string())
     }
 
     /// Adds a flag: `1` or `0`.
