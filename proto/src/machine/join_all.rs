@@ -24,10 +24,6 @@ impl<M> JoinAll<M> {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut M> {
         self.machines.iter_mut()
     }
-
-    fn others(&mut self, but: usize) -> impl Iterator<Item = (usize, &mut M)> {
-        self.machines.iter_mut().enumerate().filter(move |(index, _)| *index != but)
-    }
 }
 
 /// Returns the index of the machine that an input concerns, of `count` machines, and replaces the
@@ -54,19 +50,14 @@ fn route(input: &mut Input, count: usize) -> Option<usize> {
 impl<M: Machine> Machine for JoinAll<M> {
     type Outcome = Vec<M::Outcome>;
 
-    /// Passes the input to the machine whose call it concerns, else to all machines.
+    /// Passes the input to the machine whose call it concerns, else to all machines. Time has passed
+    /// for the other machines too.
     fn handle(&mut self, mut input: Input, now: Instant) {
-        match route(&mut input, self.machines.len()) {
-            Some(index) => {
-                if let Some(machine) = self.machines.get_mut(index) {
-                    machine.handle(input, now);
-                }
-                // Time has passed for the other machines too.
-                for (_, other) in self.others(index) {
-                    other.handle(Input::Timeout, now);
-                }
-            }
-            None => self.iter_mut().for_each(|machine| machine.handle(input.clone(), now)),
+        let concerned = route(&mut input, self.machines.len());
+        for (index, machine) in self.machines.iter_mut().enumerate() {
+            let is_concerned = concerned.is_none_or(|concerned| concerned == index);
+            let input = if is_concerned { input.clone() } else { Input::Timeout };
+            machine.handle(input, now);
         }
     }
 
