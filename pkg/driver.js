@@ -3,7 +3,7 @@
 // that change it return records (src/js/records.rs).
 import { BrokenError, InvalidOptionError, LeaseLostError, errorOf, fail, failureOf, snapshot } from "./errors.js";
 import { Engine, initSync } from "./wasm/edgelatch.js";
-import { concat, isWorker, onAbort, read, send, sleep, unrefTimers } from "./wasm/web.js";
+import { concat, isWorker, onAbort, pack, read, send, sleep, unrefTimers } from "./wasm/web.js";
 
 /** The kinds of records. src/js/numbers.rs reads their numbers from this list. */
 const RECORDS = [
@@ -378,7 +378,7 @@ export function call(of, method, { numbers = [], texts, signal, hold, onWait }) 
   return new Promise((resolve, reject) => {
     if (broken) throw broken;
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
-    const begun = { of, id: newId(calls), method, hold: hold?.number ?? NaN, numbers: given, texts };
+    const begun = { of, id: newId(calls), method, hold: hold?.number ?? NaN, numbers: given, texts: texts && pack(texts) };
     const pending = { resolve, reject, of, onWait };
     let own;
     if (signal) {

@@ -285,6 +285,12 @@ export function concat(first, second) {
 }
 
 /**
+ * Joins texts to one, each behind its length in UTF-16 code units and a colon. src/js/options.rs
+ * unpacks it.
+ */
+export const pack = (texts) => texts.map((text) => `${text.length}:${text}`).join("");
+
+/**
  * Whether the value is a `Uint8Array`, also of another realm, such as that of a test environment.
  */
 const isBytes = (value) => Object.prototype.toString.call(value) === "[object Uint8Array]";

@@ -24,7 +24,7 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use crate::error::InvalidOption;
-use crate::transport::{HostFetch, Response, Transport as _};
+use crate::transport::{Response, runtime};
 use crate::web::{self, whole};
 use calls::{Given, Start};
 use drain::{Call, Extent};
@@ -77,7 +77,7 @@ impl Engine {
         let numbers = Numbers(numbers);
         let gateway = numbers.gateway(url, token).map_err(thrown)?;
         self.remove_unused();
-        let id = self.engine.add_endpoint(gateway, HostFetch::default().streams().max);
+        let id = self.engine.add_endpoint(gateway, runtime::stream_limits().max);
         let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
         Ok(Handle(Object::Client(Client::new(id, redacts, &self.unused))))
     }
@@ -111,7 +111,8 @@ impl Engine {
 
     /// Begins the call `id` of a method, whose outcome is a record later. Calls of one `scope`
     /// share I/O; the numbers are JavaScript's own. `hold` is the hold of a
-    /// lease, as the object or as an argument; NaN for none.
+    /// lease, as the object or as an argument; NaN for none. `texts` are packed as
+    /// `options::unpacked` reads them.
     #[expect(clippy::too_many_arguments, reason = "a structure would be converted field by field")]
     pub fn call(
         &mut self,
@@ -159,7 +160,7 @@ impl Engine {
         wall: f64,
     ) -> Option<String> {
         let result = match failure {
-            Some(failure) => Err(HostFetch::failure(failure)),
+            Some(failure) => Err(runtime::failure(failure)),
             None => {
                 let mut token = bytes.unwrap_or_default();
                 let body = token.split_off(token.len().min(token_length as usize));
@@ -331,7 +332,12 @@ impl Engine {
         let part = hold_id(hold).and_then(|hold| self.engine.first_counting_part(hold));
         let ids = part.map(|(_, target, grant)| target.permit_ids(grant.owner));
         let ids = ids.unwrap_or_default();
-        ids.into_iter().map(PermitId::to_text).collect::<Vec<_>>().join(",")
+        let mut texts = String::new();
+        for id in ids {
+            texts += if texts.is_empty() { "" } else { "," };
+            texts += &id.to_text();
+        }
+        texts
     }
 
     /// Creates the events of a lease, or of a client for NaN.

@@ -2,6 +2,7 @@
 //! not given. The defaults are here. Lists of one number have no names for places.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::numbers::{client, fair, fair_read_write, read_write, spin, wait};
@@ -201,6 +202,24 @@ impl Numbers<'_> {
         let wakeups = self.small(client::WAKEUPS) != client::WAKEUPS_OFF;
         Ok(gateway.wakeups(wakeups).request_timeout(attempt.unwrap_or(AttemptTime::DEFAULT)))
     }
+}
+
+/// Unpacks texts: each follows its length in UTF-16 code units, which is the `length` that
+/// JavaScript knows, and a colon. A list of texts would cross the border text by text.
+pub(super) fn unpacked(mut packed: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    while let Some((length, rest)) = packed.split_once(':') {
+        let mut left: u64 = length.parse().unwrap_or_default();
+        let mut after = rest.chars();
+        while left > 0
+            && let Some(next) = after.next()
+        {
+            left = left.saturating_sub(next.len_utf16() as u64);
+        }
+        packed = after.as_str();
+        texts.push(rest.get(..rest.len() - packed.len()).unwrap_or_default().into());
+    }
+    texts
 }
 
 /// Returns the first text, or an empty one.

@@ -96,6 +96,8 @@ export const fencing = {
     const key = `{${lock.name}}:total`;
     same(await lease.eval("return redis.call('INCRBY', KEYS[1], ARGV[1])", [key], ["5"]), 5);
     same(await lease.eval("return { 1, 'two', false, { 3 } }"), [1, "two", null, [3]]);
+    const lengths = "return { #ARGV, #ARGV[1], #ARGV[2], #ARGV[3], ARGV[4] }";
+    same(await lease.eval(lengths, [], ["", "1:2", "\u{1f512}\u00e9\0", "z"]), [4, 0, 3, 7, "z"]);
     same(await lease.eval("return redis.call('GET', KEYS[1])", [key], [], { once: false }), "5");
     await rejects(lease.eval("return redis.call('NOSUCH')"), world.ScriptFailedError);
     const uncompiled = await rejection(lease.eval("return +"));
