@@ -147,7 +147,7 @@ impl AcquireError {
                 ["the grant came when too little of the lease was left", GIVEN_BACK].concat()
             }
             Self::NotReplicated { acknowledged } => {
-                let number = acknowledged.to_string();
+                let number = u64::from(*acknowledged).to_string();
                 ["only ", &number, " replicas had the grant in time", GIVEN_BACK].concat()
             }
             Self::TokenRegressed { .. } => {

@@ -138,7 +138,8 @@ impl OwnerId {
     pub(crate) fn to_text(self) -> String {
         let uuid = uuid::Builder::from_custom_bytes(self.entropy).into_uuid();
         let mut buffer = Uuid::encode_buffer();
-        [&*uuid.hyphenated().encode_lower(&mut buffer), ":", &self.round.to_string()].concat()
+        [&*uuid.hyphenated().encode_lower(&mut buffer), ":", &u64::from(self.round).to_string()]
+            .concat()
     }
 }
 

@@ -102,7 +102,7 @@ impl<T: Transport, H: Host> Client<T, H> {
     fn combine(
         &self,
         locks: impl IntoIterator<Item = Lock<T, H>>,
-        create_spec: impl FnOnce(&Engine, Vec<LockSpec>) -> Result<LockSpec, InvalidOption>,
+        create_spec: impl FnOnce(&Engine, &[&LockSpec]) -> Result<LockSpec, InvalidOption>,
     ) -> Result<Lock<T, H>, InvalidOption> {
         // The clients of the locks, with one gateway each. A client's index becomes the id of its
         // gateway in the joint engine.
@@ -123,7 +123,7 @@ impl<T: Transport, H: Host> Client<T, H> {
         }
         let shared = Shared::join(&clients);
         let shared = shared.ok_or_else(|| InvalidOption::new("locks", "at least one lock"))?;
-        let spec = shared.read(|engine| create_spec(engine, specs))?;
+        let spec = shared.read(|engine| create_spec(engine, &specs.iter().collect::<Vec<_>>()))?;
         Ok(Lock { shared, spec: Arc::new(spec), owner: self.owner.clone(), redacts })
     }
 }

@@ -150,10 +150,11 @@ impl Start<'_, '_> {
         (self.engine.execute_once(self.scope, to, call, self.cx), Read::Reply(read))
     }
 
+    /// Takes the call by reference, so that the module has one copy of the code behind it.
     fn query(
         &mut self,
         to: EndpointId,
-        call: impl FnOnce(RequestId) -> ScriptCall,
+        call: &dyn Fn(RequestId) -> ScriptCall,
         read: fn(&Reply) -> Result<Value, RequestError>,
     ) -> (OpId, Read) {
         (self.engine.query(self.scope, to, call, self.cx), Read::Reply(read))
@@ -165,12 +166,12 @@ impl Start<'_, '_> {
             method::INSPECT => {
                 let is_fair_read_write = matches!(target, Target::FairReadWrite(_));
                 let read = if is_fair_read_write { fair_read_write_state } else { lock_state };
-                self.query(to, |request| target.inspect(request, None), read)
+                self.query(to, &|request| target.inspect(request, None), read)
             }
             method::QUERY => {
                 let announces = self.engine.announces(to);
                 let query = FairReadWriteQuery::new(target.name().clone(), announces);
-                self.query(to, |request| query.slice(request, first(&given.texts)), text)
+                self.query(to, &|request| query.slice(request, first(&given.texts)), text)
             }
             _ => self.once(to, target.force_release(), done),
         })
@@ -194,7 +195,7 @@ impl Start<'_, '_> {
             method::FORCE_RELEASE => self.once(to, target.force_release(), done),
             what => {
                 let read = if what == method::INSPECT { semaphore_state } else { available };
-                self.query(to, |request| target.inspect(request, None), read)
+                self.query(to, &|request| target.inspect(request, None), read)
             }
         })
     }
@@ -223,7 +224,7 @@ impl Start<'_, '_> {
             }
             what => {
                 let read = if what == method::INSPECT { permits_state } else { available };
-                self.query(to, |request| calls.inspect_ids(request, &ids), read)
+                self.query(to, &|request| calls.inspect_ids(request, &ids), read)
             }
         })
     }
@@ -237,7 +238,7 @@ impl Start<'_, '_> {
             }
             method::COUNT_DOWN => self.once(to, calls.count_down(), figure),
             method::DELETE => self.once(to, calls.delete(), done),
-            _ => self.query(to, |request| calls.inspect(request), figure),
+            _ => self.query(to, &|request| calls.inspect(request), figure),
         })
     }
 
@@ -245,7 +246,7 @@ impl Start<'_, '_> {
     fn of_guard(&mut self, guard: &Guard, hold: Option<HoldId>, given: &Given) -> Begun {
         let to = guard.client.to();
         if given.method == method::NEWEST {
-            return Ok(self.query(to, |request| guard.calls.newest(request), newest));
+            return Ok(self.query(to, &|request| guard.calls.newest(request), newest));
         }
         let hold = hold.ok_or_else(stray)?;
         let name = given.texts.get(1).map(String::as_str);
@@ -264,6 +265,7 @@ impl Start<'_, '_> {
         };
         let bound = self.engine.write_bound(to, self.cx);
         let call = |request| guard.calls.write(request, bound, stamp, &write);
+        let call: &dyn Fn(RequestId) -> ScriptCall = &call;
         Ok((self.engine.query(self.scope, to, call, self.cx), Read::Write))
     }
 

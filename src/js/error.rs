@@ -19,8 +19,8 @@ pub(super) enum Failure {
     Aborted,
 }
 
-fn new(class: u32, message: &str, first: impl Into<Value>, second: impl Into<Value>) -> Failure {
-    Failure::Error { class, message: message.into(), fields: [first.into(), second.into()] }
+fn new(class: u32, message: &str, first: Value, second: Value) -> Failure {
+    Failure::Error { class, message: message.into(), fields: [first, second] }
 }
 
 const NONE: Value = Value::Nothing;
@@ -30,7 +30,7 @@ pub(super) fn as_ms(duration: Duration) -> Value {
 }
 
 pub(super) fn invalid(error: &InvalidOption) -> Failure {
-    new(class::INVALID_OPTION, &error.message(), error.option(), error.accepted())
+    new(class::INVALID_OPTION, &error.message(), error.option().into(), error.accepted().into())
 }
 
 impl From<InvalidOption> for Failure {
@@ -40,7 +40,7 @@ impl From<InvalidOption> for Failure {
 }
 
 pub(super) fn lost(reason: LossReason) -> Failure {
-    new(class::LEASE_LOST, reason.message(), loss(reason), NONE)
+    new(class::LEASE_LOST, reason.message(), loss(reason).into(), NONE)
 }
 
 pub(super) const fn loss(reason: LossReason) -> &'static str {
@@ -62,7 +62,7 @@ fn refused(refusal: &Refusal, message: &str) -> Failure {
         RefusalKind::Unsupported => "unsupported",
         _ => "other",
     };
-    new(class::REFUSED, message, reason, Value::or_nothing(refusal.status()))
+    new(class::REFUSED, message, reason.into(), Value::or_nothing(refusal.status()))
 }
 
 /// The HTTP status of the response that could not be used, if there was one.
@@ -83,10 +83,12 @@ fn no_entropy() -> Failure {
     plain(class::UNREACHABLE, "this runtime has no crypto.getRandomValues")
 }
 
-/// Creates the error for a case that the core has and this module does not know: its outcome counts
-/// as unknown.
+/// The class for a case that the core has and this module does not know: its outcome counts as
+/// unknown.
+const NEWER: u32 = class::OUTCOME_UNKNOWN;
+
 fn newer(message: &str) -> Failure {
-    plain(class::OUTCOME_UNKNOWN, message)
+    plain(NEWER, message)
 }
 
 fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> Failure {
@@ -96,38 +98,37 @@ fn unknown(message: &str, held_at_most: Duration, cause: FailureKind) -> Failure
 /// Converts the error of an acquisition. `busy` describes the obstacle in the message of a wait
 /// timeout.
 pub(super) fn acquire(error: &AcquireError, busy: &str) -> Failure {
-    let again = |reason: &str| new(class::REENTRANCY, &error.message(), reason, NONE);
-    match error {
-        AcquireError::InvalidOption(error) => invalid(error),
+    let (class, first) = match error {
+        AcquireError::InvalidOption(error) => return invalid(error),
         AcquireError::Busy { remaining } => {
             let remaining = remaining.map_or(NONE, as_ms);
-            new(class::WAIT_TIMEOUT, &[busy, " for the whole wait"].concat(), remaining, NONE)
+            return new(
+                class::WAIT_TIMEOUT,
+                &[busy, " for the whole wait"].concat(),
+                remaining,
+                NONE,
+            );
         }
-        AcquireError::QueueFull => plain(class::QUEUE_FULL, &error.message()),
-        AcquireError::NotSetUp => plain(
-            class::NOT_SET_UP,
-            "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added",
-        ),
-        AcquireError::HeldAlready => again("held"),
-        AcquireError::SelfDeadlock => again("reads"),
-        AcquireError::Cancelled { .. } => Failure::Aborted,
-        AcquireError::Refused(refusal) => refused(refusal, &error.message()),
-        AcquireError::Unreachable(kind) => {
-            new(class::UNREACHABLE, &error.message(), status(*kind), NONE)
+        AcquireError::NotSetUp => {
+            let message = "the semaphore does not exist; create it with trySetPermits(n), or with addPermits(0) to wait until permits are added";
+            return plain(class::NOT_SET_UP, message);
         }
-        AcquireError::TooSlow => plain(class::TOO_SLOW, &error.message()),
-        AcquireError::NotReplicated { .. } => {
-            new(class::REFUSED, &error.message(), "not-replicated", NONE)
-        }
-        AcquireError::TokenRegressed { .. } => {
-            new(class::REFUSED, &error.message(), "token-regressed", NONE)
-        }
+        AcquireError::Cancelled { .. } => return Failure::Aborted,
+        AcquireError::Refused(refusal) => return refused(refusal, &error.message()),
         AcquireError::Unknown { held_at_most, cause } => {
-            unknown(&error.message(), *held_at_most, *cause)
+            return unknown(&error.message(), *held_at_most, *cause);
         }
-        AcquireError::NoEntropy => no_entropy(),
-        other => newer(&other.message()),
-    }
+        AcquireError::NoEntropy => return no_entropy(),
+        AcquireError::QueueFull => (class::QUEUE_FULL, NONE),
+        AcquireError::HeldAlready => (class::REENTRANCY, "held".into()),
+        AcquireError::SelfDeadlock => (class::REENTRANCY, "reads".into()),
+        AcquireError::Unreachable(kind) => (class::UNREACHABLE, status(*kind)),
+        AcquireError::TooSlow => (class::TOO_SLOW, NONE),
+        AcquireError::NotReplicated { .. } => (class::REFUSED, "not-replicated".into()),
+        AcquireError::TokenRegressed { .. } => (class::REFUSED, "token-regressed".into()),
+        _ => (NEWER, NONE),
+    };
+    new(class, &error.message(), first, NONE)
 }
 
 pub(super) fn request(error: &RequestError) -> Failure {
@@ -166,7 +167,7 @@ pub(super) fn guard(error: &GuardError) -> Failure {
         GuardError::TokenAhead => ("token-ahead", NONE),
         other => return newer(&other.message()),
     };
-    new(class::STALE_TOKEN, &error.message(), reason, newest)
+    new(class::STALE_TOKEN, &error.message(), reason.into(), newest)
 }
 
 pub(super) fn eval(error: &EvalError) -> Failure {

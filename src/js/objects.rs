@@ -184,11 +184,11 @@ pub(super) fn create(
             Object::Several(client.clone(), locks)
         }
         (Object::Several(client, locks), _) => {
-            let specs = locks.iter().map(|lock| LockSpec::clone(&lock.spec));
+            let specs: Vec<&LockSpec> = locks.iter().map(|lock| &*lock.spec).collect();
             let spec = if what == kind::MULTI_LOCK {
-                engine.multi_lock(specs)?
+                engine.multi_lock(&specs)?
             } else {
-                engine.red_lock(specs, numbers.rejoin_delay()?)?
+                engine.red_lock(&specs, numbers.rejoin_delay()?)?
             };
             let mut endpoints = Vec::new();
             for lock in locks {
@@ -216,12 +216,12 @@ fn named(
     let to = client.to();
     let announces = engine.announces(to);
     let spec = match what {
-        kind::LOCK => engine.lock(to, name, true),
-        kind::NON_REENTRANT_LOCK => engine.lock(to, name, false),
+        kind::LOCK | kind::NON_REENTRANT_LOCK => engine.lock(to, name, what == kind::LOCK),
         kind::FENCED_LOCK => engine.fenced_lock(to, name),
         kind::SPIN_LOCK => engine.spin_lock(to, name, numbers.pauses())?,
-        kind::FAIR_LOCK => engine.fair_lock(to, name, numbers.fair()?, true),
-        kind::NON_REENTRANT_FAIR_LOCK => engine.fair_lock(to, name, numbers.fair()?, false),
+        kind::FAIR_LOCK | kind::NON_REENTRANT_FAIR_LOCK => {
+            engine.fair_lock(to, name, numbers.fair()?, what == kind::FAIR_LOCK)
+        }
         kind::READ_LOCK => engine.read_lock(to, name, numbers.peer_watchdog()?),
         kind::WRITE_LOCK => engine.write_lock(to, name, numbers.prefers_writers()?),
         kind::SEMAPHORE => {

@@ -109,7 +109,7 @@ impl Records {
 
     fn add_list(&mut self, kind: u32, fields: &[Value]) {
         self.json.push_str(if self.json.is_empty() { "[[" } else { ",[" });
-        self.json.push_str(&kind.to_string());
+        self.json.push_str(&u64::from(kind).to_string());
         for field in fields.iter().filter(|field| !matches!(field, Value::Absent)) {
             self.json.push(',');
             field.write(&mut self.json);

@@ -1,6 +1,7 @@
 //! The specification of a lock of any kind.
 
 use alloc::vec::Vec;
+use core::slice;
 
 use super::{EndpointId, Engine, OwnerKey, Side};
 use crate::error::InvalidOption;
@@ -69,15 +70,12 @@ impl Engine {
     /// # Errors
     /// [`InvalidOption`] unless there are 1 to 100 locks, without redLocks and permits, and without
     /// two locks of one name and different kinds.
-    pub fn multi_lock(
-        &self,
-        locks: impl IntoIterator<Item = LockSpec>,
-    ) -> Result<LockSpec, InvalidOption> {
+    pub fn multi_lock(&self, locks: &[&LockSpec]) -> Result<LockSpec, InvalidOption> {
         let mut members: Vec<MemberSpec> = Vec::new();
         let mut lease_max = None;
         for lock in locks {
-            let own = match lock.members {
-                Members::One(member) => [member].into(),
+            let own: &[MemberSpec] = match &lock.members {
+                Members::One(member) => slice::from_ref(member),
                 Members::All(members) => members,
                 Members::Majority(_) => return Err(no("locks that are no redLock")),
             };
@@ -90,7 +88,7 @@ impl Engine {
                     other.endpoint == member.endpoint && other.target == member.target
                 };
                 if !members.iter().any(is_same) {
-                    members.push(member);
+                    members.push(member.clone());
                 }
             }
         }
@@ -113,21 +111,21 @@ impl Engine {
     /// gateway.
     pub fn red_lock(
         &self,
-        locks: impl IntoIterator<Item = LockSpec>,
+        locks: &[&LockSpec],
         rejoin_delay: Option<RejoinDelay>,
     ) -> Result<LockSpec, InvalidOption> {
         let mut members = Vec::new();
         for lock in locks {
             let Members::One(MemberSpec { endpoint, target: Target::Lock(calls), .. }) =
-                lock.members
+                &lock.members
             else {
                 return Err(no("plain or fenced locks"));
             };
             let calls = match rejoin_delay {
-                Some(delay) => calls.not_before(delay),
-                None => calls,
+                Some(delay) => calls.clone().not_before(delay),
+                None => calls.clone(),
             };
-            members.push((endpoint, calls));
+            members.push((*endpoint, calls));
         }
         let ids: Vec<&str> =
             members.iter().map(|(endpoint, _)| self.gateway_id(*endpoint)).collect();

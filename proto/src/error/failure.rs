@@ -66,16 +66,17 @@ impl FailureKind {
             Self::Redirected => "the gateway redirects, which is never followed".into(),
             Self::TooLarge => "the gateway's response is too large".into(),
             Self::Garbled { status } => {
-                ["the gateway's response is not valid (HTTP ", &status.to_string(), ")"].concat()
+                ["the gateway's response is not valid (HTTP ", &u64::from(*status).to_string(), ")"]
+                    .concat()
             }
             Self::WebPage { status } => [
                 "a web page came back (HTTP ",
-                &status.to_string(),
+                &u64::from(*status).to_string(),
                 "): the address does not belong to a gateway; check the URL and its path",
             ]
             .concat(),
             Self::Gateway { status, .. } => {
-                ["the gateway failed (HTTP ", &status.to_string(), ")"].concat()
+                ["the gateway failed (HTTP ", &u64::from(*status).to_string(), ")"].concat()
             }
             Self::RefusedLater(_) => {
                 "the gateway refused a request, but an earlier one may have been executed".into()

@@ -133,7 +133,7 @@ impl Client {
             self.engine.one_lock(member, None, Side::Whole, false)
         };
         let specs: Vec<LockSpec> = names.iter().map(one).collect();
-        let spec = self.engine.multi_lock(specs).unwrap();
+        let spec = self.engine.multi_lock(&specs.iter().collect::<Vec<_>>()).unwrap();
         let policy = AcquirePolicy::new(HoldTime::AsUsual, a_minute(), None);
         self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (policy, None), false, cx))
     }

@@ -30,7 +30,7 @@ impl PermitCount {
     /// # Errors
     /// [`InvalidOption`] outside of the range above.
     pub fn new(permits: u32) -> Result<Self, InvalidOption> {
-        within("permits", permits, 1, INT_MAX).map(Self)
+        within("permits", permits.into(), 1, INT_MAX.into()).map(|()| Self(permits))
     }
 
     /// The number.
@@ -45,7 +45,7 @@ impl BatchSize {
     /// # Errors
     /// [`InvalidOption`] outside of the range above.
     pub fn new(permits: u16) -> Result<Self, InvalidOption> {
-        within("permits", permits, 1, 1000).map(Self)
+        within("permits", permits.into(), 1, 1000).map(|()| Self(permits))
     }
 
     /// The number.
@@ -60,7 +60,7 @@ impl PermitTotal {
     /// # Errors
     /// [`InvalidOption`] outside of the range above.
     pub fn new(permits: u32) -> Result<Self, InvalidOption> {
-        within("permits", permits, 0, INT_MAX).map(Self)
+        within("permits", permits.into(), 0, INT_MAX.into()).map(|()| Self(permits))
     }
 
     /// The number.
@@ -75,7 +75,7 @@ impl LatchCount {
     /// # Errors
     /// [`InvalidOption`] outside of the range above.
     pub fn new(count: u64) -> Result<Self, InvalidOption> {
-        within("count", count, 1, (1 << 53) - 1).map(Self)
+        within("count", count, 1, (1 << 53) - 1).map(|()| Self(count))
     }
 
     /// The number.
@@ -84,14 +84,9 @@ impl LatchCount {
     }
 }
 
-fn within<N: Copy + PartialOrd + ToString>(
-    option: &str,
-    number: N,
-    least: N,
-    most: N,
-) -> Result<N, InvalidOption> {
+fn within(option: &str, number: u64, least: u64, most: u64) -> Result<(), InvalidOption> {
     let fits = (least..=most).contains(&number);
-    fits.then_some(number).ok_or_else(|| {
+    fits.then_some(()).ok_or_else(|| {
         InvalidOption::new(option, [&least.to_string(), " to ", &most.to_string()].concat())
     })
 }

@@ -91,14 +91,14 @@ impl Target {
         for (place, key) in (1..).zip(&script.keys) {
             let elsewhere = slot(key);
             if elsewhere != home {
-                let place: usize = place;
+                let place: u64 = place;
                 let accepted = [
                     "keys in slot ",
-                    &home.to_string(),
+                    &u64::from(home).to_string(),
                     " of a Redis Cluster, where the lock is: key ",
                     &place.to_string(),
                     " is in slot ",
-                    &elsewhere.to_string(),
+                    &u64::from(elsewhere).to_string(),
                 ]
                 .concat();
                 return Err(InvalidOption::new("keys", accepted));
@@ -112,10 +112,10 @@ impl Target {
                 .with_own(Arc::clone(&script.text))
                 .arg(token.to_text())
                 .arg(if script.once { "1" } else { "0" })
-                .arg(UserScript::RESULT_MAX.to_string())
+                .arg((UserScript::RESULT_MAX as u64).to_string())
                 .arg(hold.value)
-                .arg(hold.keys.len().to_string())
-                .arg(hold.fields.len().to_string());
+                .arg((hold.keys.len() as u64).to_string())
+                .arg((hold.fields.len() as u64).to_string());
         Ok(hold.fields.iter().chain(&script.args).fold(call, IdempotentCall::arg))
     }
 

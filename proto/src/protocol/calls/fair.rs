@@ -154,7 +154,7 @@ impl FairCalls {
         keys.extend(attempt.previous.map(|previous| key::latch(&self.name, previous)));
         let call = ScriptCall::new(&scripts::FAIR_ACQUIRE, request, bound, self.publish, keys);
         self.times(call.arg(owner.to_text()), ScriptCall::arg)
-            .arg(attempt.number.to_string())
+            .number(attempt.number)
             .ms(attempt.lease.get())
             .flag(attempt.last)
             .ms(self.settings.allowance)

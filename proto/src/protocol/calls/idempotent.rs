@@ -67,7 +67,7 @@ impl IdempotentCall {
 
     /// Adds a number.
     pub(crate) fn number(self, number: u32) -> Self {
-        self.arg(number.to_string())
+        self.arg(u64::from(number).to_string())
     }
 
     /// Builds the call of this request under an id and a bound.

@@ -48,19 +48,19 @@ impl PermitCalls {
     /// Adds available permits, or removes them if `permits` is negative; creates the semaphore if
     /// there is none. The reply has the new number.
     pub fn add(&self, permits: i32) -> IdempotentCall {
-        self.change("add", permits.to_string(), String::new(), &[])
+        self.change("add", i64::from(permits).to_string(), String::new(), &[])
     }
 
     /// Sets the total number of permits, held ones included; creates the semaphore if there is
     /// none. The reply has the number of available permits, which is negative while more are held.
     pub fn set(&self, permits: PermitTotal) -> IdempotentCall {
-        self.change("set", permits.get().to_string(), String::new(), &[])
+        self.change("set", u64::from(permits.get()).to_string(), String::new(), &[])
     }
 
     /// Creates the semaphore, and is refused if there is one. The reply has the number of available
     /// permits in both cases.
     pub fn try_set(&self, permits: PermitTotal) -> IdempotentCall {
-        self.change("new", permits.get().to_string(), String::new(), &[])
+        self.change("new", u64::from(permits.get()).to_string(), String::new(), &[])
     }
 
     /// Gives permits back by their ids, whichever owner acquired them. The reply has the number

@@ -36,13 +36,13 @@ impl SemaphoreCalls {
     ///
     /// This is also Redisson's `release`, for permits that no client of ours holds.
     pub fn add(&self, permits: i32) -> IdempotentCall {
-        self.change("add").arg(permits.to_string())
+        self.change("add").arg(i64::from(permits).to_string())
     }
 
     /// Adds available permits if the semaphore exists, and is refused otherwise. Redisson's
     /// `releaseIfExists`.
     pub fn add_if_exists(&self, permits: PermitCount) -> IdempotentCall {
-        self.change("addx").arg(permits.get().to_string())
+        self.change("addx").number(permits.get())
     }
 
     /// Takes all available permits for good; the reply has their number. A negative number becomes
@@ -55,7 +55,7 @@ impl SemaphoreCalls {
     /// the number of available permits in both cases.
     pub fn try_set(&self, permits: PermitTotal, life: Option<LifeTime>) -> IdempotentCall {
         let life = life.map_or_else(String::new, |life| millis(life.get()).to_string());
-        self.change("set").arg(permits.get().to_string()).arg(life)
+        self.change("set").number(permits.get()).arg(life)
     }
 
     fn change(&self, what: &str) -> IdempotentCall {
@@ -89,7 +89,7 @@ impl SemaphoreCalls {
             .arg(lease_text(attempt.lease))
             .flag(attempt.last)
             .ms(TOKEN_KEPT)
-            .arg(self.permits.get().to_string());
+            .number(self.permits.get());
         if attempt.announces { call.flag(true) } else { call }
     }
 
@@ -100,14 +100,14 @@ impl SemaphoreCalls {
             .arg(token.to_text())
             .arg(lease_text(lease))
             .arg(owner.to_text())
-            .arg(self.permits.get().to_string())
+            .number(self.permits.get())
     }
 
     pub(super) fn release(&self, request: RequestId, bound: Bound, owner: OwnerId) -> ScriptCall {
         let keys = self.keys_of(owner);
         ScriptCall::new(&scripts::SEMAPHORE_RELEASE, request, bound, self.publish, keys)
             .arg(owner.to_text())
-            .arg(self.permits.get().to_string())
+            .number(self.permits.get())
     }
 
     /// Builds the request that gives back all holds of ours. Redis has no record of the permits
@@ -121,7 +121,7 @@ impl SemaphoreCalls {
         let keys = vec![key::own_token(name), key::number(name), key::holds(name)];
         ScriptCall::new(&scripts::SEMAPHORE_INSPECT, request, Bound::NONE, self.publish, keys)
             .arg(owner.map_or_else(String::new, OwnerId::to_text))
-            .arg(self.permits.get().to_string())
+            .number(self.permits.get())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::time::millis;
 /// Encodes a call. Every element is a JSON string: a number would pass through the gateway's
 /// floating point.
 pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
-    let count = call.keys().len().to_string();
+    let count = (call.keys().len() as u64).to_string();
     let whole;
     let (verb, text) = match call.sha1(form.key_locking) {
         Some(sha1) if !form.whole => ("EVALSHA", sha1),
@@ -35,7 +35,8 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
     match call.replicas() {
         None => command,
         Some((replicas, within)) => {
-            let (replicas, within) = (replicas.get().to_string(), millis(within).to_string());
+            let (replicas, within) =
+                (u64::from(replicas.get()).to_string(), millis(within).to_string());
             ["[", &command, r#",["WAIT",""#, &replicas, r#"",""#, &within, r#""]]"#].concat()
         }
     }

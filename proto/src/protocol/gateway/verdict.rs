@@ -51,7 +51,7 @@ pub(super) const fn failure(status: u16) -> FailureKind {
 }
 
 fn not_a_gateway(status: u16) -> Refusal {
-    let code = ["HTTP ", &status.to_string()].concat();
+    let code = ["HTTP ", &u64::from(status).to_string()].concat();
     Refusal::new(RefusalKind::NotAGateway, code).with_status(status)
 }
 

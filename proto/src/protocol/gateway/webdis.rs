@@ -33,7 +33,7 @@ pub(super) fn encode(call: &ScriptCall, form: Form) -> String {
         Some(sha1) if !form.whole => element(&mut body, sha1),
         _ => element(&mut body, &call.source(false)),
     }
-    element(&mut body, &call.keys().len().to_string());
+    element(&mut body, &(call.keys().len() as u64).to_string());
     call.keys().iter().chain(call.args()).for_each(|text| element(&mut body, text));
     body
 }
