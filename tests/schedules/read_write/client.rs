@@ -10,7 +10,7 @@ use edgelatch_proto::protocol::script::{Bound, ScriptCall};
 use edgelatch_proto::timing::WantTime;
 
 use super::super::runner::{Check, Request};
-use super::{COPY_MS, REDISSON_LEASE_MS, ReadWrite, Timer, read_calls, write_calls};
+use super::{MAX_COPY_DELAY_MS, REDISSON_LEASE_MS, ReadWrite, Timer, read_calls, write_calls};
 use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 
 /// The timeout of one attempt, in milliseconds.
@@ -88,7 +88,8 @@ impl ReadWrite {
         let is_bounded = !self.env.chance(self.settings.unbounded_percent);
         let not_after = is_bounded.then(|| self.env.now + wait + MAX_LATENESS_MS);
         // Redis remembers a request without a bound for longer than any copy is in flight.
-        let keep = if is_bounded || self.settings.brief_memory { 100 } else { COPY_MS + 1_000 };
+        let keep =
+            if is_bounded || self.settings.brief_memory { 100 } else { MAX_COPY_DELAY_MS + 1_000 };
         self.clients.push(Client {
             owner,
             field: field(&owner) + if is_writer { ":write" } else { "" },

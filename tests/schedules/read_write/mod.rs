@@ -28,7 +28,7 @@ const NAME: &str = "job";
 /// of the lock's hash to this time from now, even if a reader of this library has a longer lease.
 const REDISSON_LEASE_MS: u64 = 1_500;
 /// How long a copy of a request may be in flight, in milliseconds.
-const COPY_MS: u64 = 12_000;
+const MAX_COPY_DELAY_MS: u64 = 12_000;
 /// The number of schedules of each test in this file, where all rules are kept.
 const SCHEDULES: u64 = 300;
 
@@ -72,7 +72,7 @@ fn plan(seed: u64) -> Plan<Settings> {
         slow_percent: chance(15),
         max_delay_ms: 30,
         max_slow_delay_ms: 3_000,
-        max_copy_delay_ms: COPY_MS,
+        max_copy_delay_ms: MAX_COPY_DELAY_MS,
     };
     let settings = Settings {
         death_percent: chance(10),

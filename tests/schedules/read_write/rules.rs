@@ -73,7 +73,7 @@ fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
 }
 
 #[test]
-fn a_nested_read_that_ends_shortens_the_write_unless_it_keeps_the_expiry() {
+fn a_nested_read_that_changes_the_expiry_shortens_its_write() {
     assert_rule_needed(rules::WRITER_S_END, NOT_STORED);
 }
 
@@ -133,7 +133,7 @@ fn try_write(model: &mut ScriptModel, now: u64) -> Code {
 }
 
 #[test]
-fn a_java_reader_that_died_after_a_downgrade_blocks_a_writer_unless_dead_readers_are_ignored() {
+fn a_java_reader_that_died_after_a_downgrade_does_not_block_a_writer() {
     for (without, expected) in [(None, Code::Done), (Some(rules::DEAD_READERS), Code::No)] {
         let mut model = model_without(without);
         assert!(model.java_write_acquire(&JAVA, 60_000, START_MS));
@@ -145,7 +145,7 @@ fn a_java_reader_that_died_after_a_downgrade_blocks_a_writer_unless_dead_readers
 }
 
 #[test]
-fn a_timeout_key_without_an_expiry_marks_a_dead_reader_unless_it_counts_as_alive() {
+fn a_reader_whose_timeout_key_has_no_expiry_counts_as_alive() {
     for (without, expected) in [(None, Code::No), (Some(rules::NO_END), Code::Done)] {
         let mut model = model_without(without);
         assert!(model.java_read_acquire(&JAVA, 10_000, START_MS));
