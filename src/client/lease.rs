@@ -60,7 +60,7 @@ impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
         self.observe_drop();
         // Removes the wakers that the futures of this lease have stored. They are woken too, so
         // that a task with another lease of this hold stores its waker again.
-        self.shared.wake_waiting(Source::Hold(self.id));
+        self.shared.wake_tasks(Source::Hold(self.id));
         self.shared.change(|engine, cx| engine.forget(self.id, cx));
     }
 }

@@ -51,7 +51,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
     ) -> Operation<T, H> {
-        let (scope, needs_driver) = self.join_scope();
+        let (scope, needs_driver) = self.assign_scope();
         let op = self.change(|engine, cx| begin(engine, scope, cx));
         if let Some(spawn) = self.spawn.filter(|_| needs_driver) {
             spawn(Driver::for_operation(Arc::clone(self), scope));

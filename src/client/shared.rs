@@ -33,7 +33,7 @@ pub(super) struct Shared<T: Transport, H: Host> {
     /// With `spawn`: whether one driver does the I/O of all operations. It cannot in a Worker,
     /// whose I/O belongs to one incoming HTTP request: there the operations that begin in one turn
     /// of the event loop share a driver. Without `spawn`, each operation polls a driver of its own.
-    has_one_driver: bool,
+    can_share_driver: bool,
     /// If this client has several gateways: the client of each one.
     members: Vec<Arc<Self>>,
     /// The clients of several gateways that [`join`](Self::join) returned with this client as their
@@ -101,14 +101,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
         spawn: Option<Spawn<T, H>>,
         members: Vec<Arc<Self>>,
     ) -> Arc<Self> {
-        let has_one_driver = endpoints.iter().all(|it| it.transport.streams().shared);
+        let can_share_driver = endpoints.iter().all(|it| it.transport.streams().shared);
         let mut engine = Engine::new();
         for Endpoint { gateway, transport, .. } in &endpoints {
             engine.add_endpoint(gateway.clone(), transport.streams().max);
         }
         let state = State { engine, wakers: Vec::new(), is_driven: false, open_scope: None };
         let (state, joined) = (Mutex::new(state), Mutex::default());
-        Arc::new(Self { state, endpoints, host, spawn, has_one_driver, members, joined })
+        Arc::new(Self { state, endpoints, host, spawn, can_share_driver, members, joined })
     }
 
     /// The client that uses only this gateway of the client; the client itself if it has only one.
@@ -141,25 +141,25 @@ impl<T: Transport, H: Host> Shared<T, H> {
         Some(client)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the engine.
     pub(super) fn read<R>(&self, read: impl FnOnce(&Engine) -> R) -> R {
-        read(&self.lock().engine)
+        read(&self.lock_state().engine)
     }
 
     /// Returns whether the caller must start the driver of all operations: none is running. Records
     /// that one is running from now on.
     pub(super) fn claim_driver(&self) -> bool {
-        let mut state = self.lock();
-        self.has_one_driver && !core::mem::replace(&mut state.is_driven, true)
+        let mut state = self.lock_state();
+        self.can_share_driver && !core::mem::replace(&mut state.is_driven, true)
     }
 
     /// Lets no later operation join this scope.
     pub(super) fn close_to_new_operations(&self, scope: ScopeId) {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         state.open_scope.take_if(|open| *open == scope);
     }
 
@@ -170,13 +170,13 @@ impl<T: Transport, H: Host> Shared<T, H> {
 
     /// Stores a waker for the next event of `source`.
     pub(super) fn keep_waker(&self, source: Source, waker: &Waker) {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         state.keep_waker(source, waker);
     }
 
     /// Removes the wakers for events of `source`.
     pub(super) fn forget_wakers(&self, source: Source) {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         let forgotten = state.take_wakers(source);
         // Unlocked first: the last waker of a task drops the task, whose destructor may lock.
         drop(state);
@@ -185,8 +185,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
 
     /// Wakes the tasks that wait for events of `source`; each that goes on waiting stores its waker
     /// again.
-    pub(super) fn wake_waiting(&self, source: Source) {
-        let mut state = self.lock();
+    pub(super) fn wake_tasks(&self, source: Source) {
+        let mut state = self.lock_state();
         let woken = state.take_wakers(source);
         drop(state);
         woken.into_iter().for_each(Waker::wake);
@@ -195,11 +195,11 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// Returns the scope of an operation that begins now, and whether the scope is new and the
     /// caller must start a driver for it. If one driver does the I/O of all operations,
     /// `claim_driver` tells whether to start it.
-    pub(super) fn join_scope(&self) -> (ScopeId, bool) {
-        if self.spawn.is_some() && self.has_one_driver {
+    pub(super) fn assign_scope(&self) -> (ScopeId, bool) {
+        if self.spawn.is_some() && self.can_share_driver {
             return (ScopeId::GLOBAL, false);
         }
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         if let Some(open) = state.open_scope {
             return (open, false);
         }
@@ -214,7 +214,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
         let mut entropy = || self.host.entropy().ok().map(Entropy::new);
         let mut cx = Context { now: self.host.now(), entropy: &mut entropy };
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         let result = change(&mut state.engine, &mut cx);
         wake(state);
         result
@@ -223,7 +223,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// Records the end of a scope's driver if the scope has nothing to do; returns whether the
     /// driver must end.
     pub(super) fn end_driver_if_idle(&self, scope: ScopeId) -> bool {
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
             if scope == ScopeId::GLOBAL {
@@ -243,10 +243,10 @@ impl<T: Transport, H: Host> Shared<T, H> {
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
         if scope == ScopeId::GLOBAL {
-            self.lock().is_driven = false;
+            self.lock_state().is_driven = false;
         }
         self.change(|engine, cx| engine.close_scope(scope, cx));
-        let mut state = self.lock();
+        let mut state = self.lock_state();
         let woken = core::mem::take(&mut state.wakers);
         drop(state);
         woken.into_iter().for_each(|(_, waker)| waker.wake());
