@@ -10,6 +10,8 @@
 
 #[path = "testing/client.rs"]
 mod client;
+#[path = "testing/dropped_driver.rs"]
+mod dropped_driver;
 #[path = "testing/failures.rs"]
 mod failures;
 #[path = "testing/held.rs"]

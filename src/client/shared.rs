@@ -212,10 +212,16 @@ impl<T: Transport, H: Host> Shared<T, H> {
 
     /// Changes the engine, and wakes the tasks that wait for the changes.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
+        self.change_state(|state, cx| change(&mut state.engine, cx))
+    }
+
+    fn change_state<R>(&self, change: impl FnOnce(&mut State, &mut Context<'_>) -> R) -> R {
         let mut entropy = || self.host.entropy().ok().map(Entropy::new);
+        // Another thread may lock the state first and pass a later time; for the engine, no time
+        // has passed then.
         let mut cx = Context { now: self.host.now(), entropy: &mut entropy };
         let mut state = self.lock_state();
-        let result = change(&mut state.engine, &mut cx);
+        let result = change(&mut state, &mut cx);
         wake(state);
         result
     }
@@ -242,13 +248,14 @@ impl<T: Transport, H: Host> Shared<T, H> {
     /// have not finished stays pending.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
-        if scope == ScopeId::GLOBAL {
-            self.lock_state().is_driven = false;
-        }
-        self.change(|engine, cx| engine.close_scope(scope, cx));
-        let mut state = self.lock_state();
-        let woken = core::mem::take(&mut state.wakers);
-        drop(state);
+        // All under one lock: the requests of a driver that started in between would break too.
+        let woken = self.change_state(|state, cx| {
+            if scope == ScopeId::GLOBAL {
+                state.is_driven = false;
+            }
+            state.engine.close_scope(scope, cx);
+            core::mem::take(&mut state.wakers)
+        });
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
