@@ -25,14 +25,17 @@ pub(super) type Spawn<T, H> = fn(Driver<T, H>);
 
 /// The state that the clones of a client, its objects and its leases share.
 pub(super) struct Shared<T: Transport, H: Host> {
+    /// Locked while a function of the caller reads or changes the engine: that function must not
+    /// use the client.
     state: Mutex<State>,
+    /// The gateways, by their [`EndpointId`].
     pub(super) endpoints: Vec<Endpoint<T>>,
     pub(super) host: Arc<H>,
     /// Starts a driver; `None` if each operation drives its own I/O.
     pub(super) spawn: Option<Spawn<T, H>>,
-    /// With `spawn`: whether one driver does the I/O of all operations. It cannot in a Worker,
-    /// whose I/O belongs to one incoming HTTP request: there the operations that begin in one turn
-    /// of the event loop share a driver. Without `spawn`, each operation polls a driver of its own.
+    /// Whether one driver may do the I/O of all operations. Not in a Worker, where I/O belongs to
+    /// one incoming HTTP request: there the operations that begin in one turn of the event loop
+    /// share a driver. Ignored without `spawn`: each operation then polls a driver of its own.
     can_share_driver: bool,
     /// If this client has several gateways: the client of each one.
     members: Vec<Arc<Self>>,
@@ -45,7 +48,7 @@ pub(super) struct Shared<T: Transport, H: Host> {
 pub(super) struct Endpoint<T> {
     pub(super) gateway: Gateway,
     pub(super) transport: Arc<T>,
-    /// The state of the gateway that was last reported, as this client's engine knows it.
+    /// The state of the gateway that this client last reported to `tracing` and `metrics`.
     pub(super) observed: ObservedGateway,
 }
 
@@ -64,27 +67,31 @@ impl<T> Clone for Endpoint<T> {
     }
 }
 
-/// The data that the lock protects.
+/// The data that the mutex protects.
 struct State {
     engine: Engine,
     /// Sorted by `Source`, so that the wakers of one source are adjacent.
     wakers: Vec<(Source, Waker)>,
     /// Whether the driver of all operations is running.
     is_driven: bool,
-    /// The scope of the operations that begin in this turn of the event loop.
+    /// The scope of the operations that begin in this turn of the event loop. Its driver closes it
+    /// before its first I/O.
     open_scope: Option<ScopeId>,
 }
 
-/// The source of the events that a task waits for.
+/// The source of the events that a task waits for: each of the engine's [`Event`]s but `Waiting`,
+/// which only the JavaScript client reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     Op(OpId),
     Hold(HoldId),
     Endpoint(EndpointId),
+    /// Only the driver of the scope waits for its events.
     Scope(ScopeId),
 }
 
 impl<T: Transport, H: Host> Shared<T, H> {
+    /// Creates the client of one gateway.
     pub(super) fn new(
         gateway: Gateway,
         transport: T,
@@ -111,15 +118,17 @@ impl<T: Transport, H: Host> Shared<T, H> {
         Arc::new(Self { state, endpoints, host, spawn, can_share_driver, members, joined })
     }
 
-    /// The client that uses only this gateway of the client; the client itself if it has only one.
+    /// The client that uses only this gateway of the client; the client itself if it has only one,
+    /// or no gateway of this id.
     pub(super) fn member(self: &Arc<Self>, EndpointId(index): EndpointId) -> Arc<Self> {
         Arc::clone(self.members.get(index as usize).unwrap_or(self))
     }
 
-    /// Returns a client with the gateways of these clients, in their order. Each of them has
-    /// exactly one gateway. Returns a single client itself, and `None` without clients. A joint
-    /// client that is still in use is returned again: its engine knows the gateways' capabilities
-    /// and clocks.
+    /// Returns a joint client, with the gateways of `clients` in their order, and with the host and
+    /// `spawn` of the first. Each of `clients` must have exactly one gateway. Returns `None` if
+    /// there are none, and the client itself if there is one. A joint client of the same clients in
+    /// the same order that is still in use is returned again: its engine knows the gateways'
+    /// capabilities and clocks.
     pub(super) fn join(clients: &[Arc<Self>]) -> Option<Arc<Self>> {
         let (first, others) = clients.split_first()?;
         if others.is_empty() {
@@ -150,8 +159,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         read(&self.lock_state().engine)
     }
 
-    /// Returns whether the caller must start the driver of all operations: none is running. Records
-    /// that one is running from now on.
+    /// Returns whether the caller must start the driver of all operations; if so, records that it
+    /// is running. Returns `false` if it is running already, and if operations cannot share a
+    /// driver. Called only with `spawn`.
     pub(super) fn claim_driver(&self) -> bool {
         let mut state = self.lock_state();
         self.can_share_driver && !core::mem::replace(&mut state.is_driven, true)
@@ -163,7 +173,7 @@ impl<T: Transport, H: Host> Shared<T, H> {
         state.open_scope.take_if(|open| *open == scope);
     }
 
-    /// Whether an operation has an outcome, or is gone.
+    /// Whether an operation has an outcome, or its outcome was taken, or it was removed.
     pub(super) fn is_over(&self, op: OpId) -> bool {
         self.read(|engine| engine.is_over(op))
     }
@@ -183,8 +193,8 @@ impl<T: Transport, H: Host> Shared<T, H> {
         drop(forgotten);
     }
 
-    /// Wakes the tasks that wait for events of `source`; each that goes on waiting stores its waker
-    /// again.
+    /// Removes the wakers for events of `source`, and wakes their tasks without an event; each that
+    /// goes on waiting stores its waker again.
     pub(super) fn wake_tasks(&self, source: Source) {
         let mut state = self.lock_state();
         let woken = state.take_wakers(source);
@@ -227,14 +237,17 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Records the end of a scope's driver if the scope has nothing to do; returns whether the
-    /// driver must end.
+    /// driver must end. The driver has closed the scope before.
     pub(super) fn end_driver_if_idle(&self, scope: ScopeId) -> bool {
+        // Under one lock: an operation that begins now either keeps this driver running, or starts
+        // another one.
         let mut state = self.lock_state();
         let is_idle = state.engine.is_idle(scope);
         if is_idle {
             if scope == ScopeId::GLOBAL {
                 state.is_driven = false;
             }
+            // The driver's own. They are not woken: it is running, and ends.
             let driver_wakers = state.take_wakers(Source::Scope(scope));
             drop(state);
             drop(driver_wakers);
@@ -243,9 +256,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
     }
 
     /// Records that a driver was dropped before its operations had ended: its requests break, and
-    /// its streams end. Wakes every task. If it was the driver of all operations, a task that still
-    /// awaits one starts another driver. Operations of any other scope do not get one, so what they
-    /// have not finished stays pending.
+    /// its streams end. Wakes every task. If it was the driver of all operations, each task that
+    /// still awaits an operation may start another driver. An operation of any other scope gets no
+    /// other driver, and its future never completes.
     pub(super) fn on_driver_dropped(&self, scope: ScopeId) {
         self.close_to_new_operations(scope);
         // All under one lock: the requests of a driver that started in between would break too.
@@ -259,7 +272,9 @@ impl<T: Transport, H: Host> Shared<T, H> {
         woken.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until `poll` returns a value; it is called at once, and after each event of `source`.
+    /// Waits until `poll` returns a value. Calls it whenever the future is polled: at once, after
+    /// each event of `source`, and when the task wakes for another reason. The waker stays stored
+    /// after the end.
     pub(super) async fn until<R>(
         &self,
         source: Source,
@@ -284,6 +299,7 @@ fn wake(mut state: MutexGuard<'_, State>) {
 }
 
 impl State {
+    /// Stores a waker, unless one of the same task is stored for this source.
     fn keep_waker(&mut self, source: Source, waker: &Waker) {
         let positions = self.positions(source);
         let mut known = self.wakers.get(positions.clone()).into_iter().flatten();
@@ -300,6 +316,7 @@ impl State {
         position(Source::lt)..position(Source::le)
     }
 
+    /// Removes and returns the wakers for events of `source`.
     fn take_wakers(&mut self, source: Source) -> Vec<Waker> {
         let positions = self.positions(source);
         self.wakers.drain(positions).map(|(_, waker)| waker).collect()
@@ -310,6 +327,7 @@ impl State {
         let mut woken = Vec::new();
         while let Some(event) = self.engine.poll_event() {
             woken.extend(self.take_wakers(match event {
+                // No task waits for it.
                 Event::Waiting(_) => continue,
                 Event::Finished(op) => Source::Op(op),
                 Event::Hold(hold) => Source::Hold(hold),

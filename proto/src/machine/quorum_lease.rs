@@ -20,7 +20,7 @@ pub struct QuorumLease {
 }
 
 impl QuorumLease {
-    /// Watches the parts of these renewals.
+    /// Watches the parts of these renewals. `quorum` is at least 1 and at most their number.
     pub fn new(renewals: impl IntoIterator<Item = Renewal>, quorum: usize) -> Self {
         Self { renewals: JoinAll::new(renewals), quorum }
     }
@@ -30,15 +30,17 @@ impl QuorumLease {
         self.renewals.iter()
     }
 
-    /// The renewals of the parts, in their order. Through them the engine passes on the leases that
-    /// renewals on demand have confirmed, and stops the renewals once the callers have dropped
-    /// their last handle to the hold.
+    /// The renewals of the parts, in their order. Through them the engine passes on each lease that
+    /// [`RenewalOnDemand`](super::RenewalOnDemand) has confirmed. It also stops the renewals once
+    /// the callers have dropped their last handle to the hold; the machine then watches the lease
+    /// to its end.
     pub fn parts_mut(&mut self) -> impl Iterator<Item = &mut Renewal> {
         self.renewals.iter_mut()
     }
 
-    /// The state of the hold: lost if fewer parts than the quorum are left; else unknown or renewed
-    /// if a part is, in this order; else held.
+    /// The state of the hold: `Lost` if fewer than `quorum` parts are left. Otherwise `Unknown` if
+    /// any part is, even if enough others are certain; else `Renewed` if any part is; else `Held`.
+    /// The state of a lost part does not count while a quorum is left.
     pub fn state(&self) -> LeaseState {
         let any = |state| self.parts().any(|part| part.state() == state);
         match self.loss() {
@@ -49,8 +51,8 @@ impl QuorumLease {
         }
     }
 
-    /// The reason of the loss, if fewer parts than the quorum are left: the one of the last lost
-    /// part in their order.
+    /// The reason of the loss, if fewer than `quorum` parts are left: of the lost parts, the reason
+    /// of the one that comes last in the order of the parts, whichever was lost last.
     fn loss(&self) -> Option<LossReason> {
         let losses = self.parts().filter_map(|part| match part.state() {
             LeaseState::Lost(reason) => Some(reason),
@@ -75,23 +77,28 @@ impl Machine for QuorumLease {
         if let Some(reason) = self.loss() {
             return Output::Done(Some(reason));
         }
+        // A renewal is lost only in `handle`, so if all have ended here, the hold was cancelled.
         self.renewals.poll(now).map(|_| None)
     }
 }
 
 /// Returns the lease of a hold of several parts: it ends when fewer than `quorum` of `leases` are
-/// still valid. `None` with fewer leases than `quorum`, and with a quorum of 0.
+/// still valid, at the `quorum`-th latest of their ends. `None` with fewer leases than `quorum`,
+/// and with a quorum of 0.
 pub fn combined(leases: impl Iterator<Item = Lease>, quorum: usize) -> Option<Lease> {
     let mut leases: Vec<Lease> = leases.collect();
     let mut result: Option<Lease> = None;
-    // Takes the longest first. Parts are few, so a sort is not worth its bytes in the WebAssembly.
+    // Takes `quorum` leases in turn, each time the one that expires last. Parts are few, so a sort
+    // is not worth its bytes in the WebAssembly.
     for _ in 0..quorum {
-        let longer = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
+        let later = |one: usize, other: usize| match (leases.get(one), leases.get(other)) {
             (Some(a), Some(b)) if b.expires_at().is_later(a.expires_at()) => other,
             _ => one,
         };
-        let longest = (0..leases.len()).reduce(longer)?;
-        let lease = leases.swap_remove(longest);
+        let latest = (0..leases.len()).reduce(later)?;
+        let lease = leases.swap_remove(latest);
+        // The lease taken last ends first by the monotonic clock; the wall clock of another one, or
+        // the time that it requested, may be less.
         result = Some(result.map_or(lease, |result| result.sooner(&lease)));
     }
     result
