@@ -9,29 +9,29 @@ pub mod rules {
     pub const REPEAT_EXTENDS: &str = "a repeat extends";
     /// C4: a refused last try leaves the tombstone.
     pub const LAST_TRY: &str = "a last try leaves the tombstone";
-    /// An edgelatch read hold has a timeout key, like one of Redisson's.
+    /// R1: an edgelatch read hold has a timeout key, like one of Redisson's.
     pub const TIMEOUT_KEYS: &str = "a read hold has a timeout key";
-    /// A writer ignores readers only once their timeout keys have expired.
+    /// R2: a writer ignores readers only once their timeout keys have expired.
     pub const ALIVE: &str = "a read hold lives as long as its timeout key";
-    /// A timeout key without an expiry counts as alive.
+    /// R3: a timeout key without an expiry counts as alive.
     pub const NO_END: &str = "what has no end is alive";
-    /// The end of a read inside a write leaves the expiry of the hash alone.
+    /// R4: the end of a read inside a write leaves the expiry of the hash alone.
     pub const WRITER_S_END: &str = "in mode write the end of the hash is the writer's";
-    /// The end of the last live reader removes the entries of dead readers; otherwise the hash
+    /// R4: the end of the last live reader removes the entries of dead readers; otherwise the hash
     /// lasts as long as the longest remaining read hold.
     pub const READERS_END: &str = "the hash lasts as long as its longest read hold";
-    /// Dead readers do not delay a writer.
+    /// R2: dead readers do not delay a writer.
     pub const DEAD_READERS: &str = "dead readers do not hold a writer up";
-    /// Readers share a token.
+    /// R5: readers share a token.
     pub const EPOCH: &str = "readers share a token";
-    /// A downgrade mints a new token for the reads inside the write.
+    /// R6: a downgrade mints a new token for the reads inside the write.
     pub const DOWNGRADE: &str = "a downgrade mints an epoch";
-    /// A read inside a write that was not notified of the downgrade takes the new token in its next
-    /// call.
+    /// R6: a read inside a write that was not notified of the downgrade takes the new token in its
+    /// next call.
     pub const RISES: &str = "a read that outlives its write takes the epoch";
-    /// Only the writer's own owner may read inside a write.
+    /// R7: only the writer's own owner may read inside a write.
     pub const PARENT: &str = "only the writer reads inside its write";
-    /// A writer that leaves removes its want.
+    /// R8: a writer that leaves removes its want.
     pub const WANT_ENDS: &str = "a want ends with its writer";
 }
 

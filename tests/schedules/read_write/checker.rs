@@ -7,7 +7,7 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use super::super::network::arg;
 use super::super::runner::{Check, Request};
 use super::client::Client;
-use super::{NAME, ReadWrite};
+use super::{NAME, ReadWrite, WANT_KEY};
 use test_support::script_model::read_write::rules;
 
 impl ReadWrite {
@@ -30,10 +30,14 @@ impl ReadWrite {
             {
                 self.owners.record_end(&field);
             }
-            ("write_release", Code::Done) if self.owners.record_end(&field) => {
-                self.check_write_end(index, reply)?;
+            // A release leaves a tombstone, whatever its reply: the owner has ended.
+            ("read_release" | "write_release", code) => {
+                let ended_now = self.owners.record_end(&field);
+                // A copy of the release changes nothing more.
+                if ended_now && (request.script(), code) == ("write_release", Code::Done) {
+                    self.check_write_end(index, reply)?;
+                }
             }
-            ("read_release" | "write_release", _) => _ = self.owners.record_end(&field),
             _ => {}
         }
         if self.owners.has_ended(&field) && self.has_timeout_key(&field) {
@@ -52,7 +56,8 @@ impl ReadWrite {
             client.parent.filter(|_| self.env.model.field(NAME, "mode") == Some("write"));
         let (is_right, kind) = match write_around {
             // Of the reads only a nested one is granted in mode `write`, with the token of the
-            // write. The write is its parent's, since otherwise the script refuses.
+            // write. The write is its parent's, since otherwise the script refuses. A nested read
+            // that is granted after its write has ended is a read like any other.
             Some(parent) => {
                 (self.owners.token(&self.clients[parent].field) == Some(token), "nested reads")
             }
@@ -84,7 +89,8 @@ impl ReadWrite {
     fn check_write_end(&mut self, index: usize, reply: &Reply) -> Check {
         let epoch: u64 = reply.value.parse().unwrap();
         let write = &self.clients[index];
-        // The release names at most one nested read, but each that is still stored outlives it.
+        // The release names at most one nested read, but each that is still stored outlives the
+        // write.
         for (reader, read) in self.clients.iter().enumerate() {
             if read.parent == Some(index)
                 && self.env.model.fields(NAME, self.env.now).any(|left| left == read.field)
@@ -106,8 +112,7 @@ impl ReadWrite {
     /// Checks the invariants that hold after every event.
     pub(super) fn check_holds(&self) -> Check {
         let fields: BTreeSet<&str> = self.env.model.fields(NAME, self.env.now).collect();
-        // The mark of a waiting writer that keeps new readers out.
-        let want = self.env.model.text("el:{job}:want");
+        let want = self.env.model.text(WANT_KEY);
         let has_record =
             |field: &&String| fields.contains(field.as_str()) || want.as_ref() == Some(*field);
         if let Some(field) = self.owners.ended().find(has_record) {

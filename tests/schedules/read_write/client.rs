@@ -17,14 +17,15 @@ use test_support::calls::{Calls, field, lease, numbered_owner, request, token};
 const ATTEMPT_MS: u64 = 300;
 /// The largest number of attempts of one call.
 const MAX_ATTEMPTS: u32 = 4;
-/// How long after the end of its wait Redis may still execute an acquisition, in milliseconds.
+/// How long after the acquisition's wait has ended Redis may still execute its tries, in
+/// milliseconds.
 const MAX_LATENESS_MS: u64 = 5_000;
 /// A grant whose reply leaves no more than this time is released at once, in milliseconds.
 const MIN_HOLD_MS: u64 = 50;
 /// The allowance for the clocks' drift, in milliseconds.
 const DRIFT_MS: u64 = 2;
 
-/// One client, which acquires once.
+/// One acquisition, and the hold that it is granted.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     owner: OwnerId,
@@ -37,18 +38,22 @@ pub(super) struct Client {
     /// nested read that no release names takes the epoch with its next call.
     pub(super) nested: Option<usize>,
     stage: Stage,
-    /// In milliseconds.
+    /// The lease that it requests, in milliseconds.
     lease: u64,
+    /// Whether it renews its hold.
     renews: bool,
-    /// Whether a waiting writer keeps new readers out.
+    /// For a writer, whether it keeps new readers out while it waits.
     prefers_writers: bool,
+    /// The bound of its tries and of its release.
     bound: Bound,
+    /// The first try from this time on is the last one.
     wait_until: u64,
     /// The newest call.
     call: Option<ScriptCall>,
-    /// Whether that call is the client's last try.
+    /// Whether its newest try is its last one.
     is_last: bool,
-    /// How often that call was sent.
+    /// How often its newest try or release was sent. Not used for renewals, each of which is sent
+    /// once.
     attempts: u32,
 }
 
@@ -58,10 +63,14 @@ enum Stage {
     /// Until the next try.
     Waiting,
     Holding {
+        /// Until when it relies on the hold.
         until: u64,
+        /// The newest token that it knows.
         token: u64,
+        /// Whether a renewal is under way.
         is_renewing: bool,
     },
+    /// Its release is under way, after a hold or after an acquisition without a grant.
     Ending,
     /// The client is done or dead.
     Over,
@@ -87,9 +96,10 @@ impl ReadWrite {
         let wait = if self.env.rng.bool() { 0 } else { self.env.rng.u64(100..4_000) };
         let is_bounded = !self.env.chance(self.settings.unbounded_percent);
         let not_after = is_bounded.then(|| self.env.now + wait + MAX_LATENESS_MS);
-        // Redis remembers a request without a bound for longer than any copy is in flight.
-        let keep =
-            if is_bounded || self.settings.brief_memory { 100 } else { MAX_COPY_DELAY_MS + 1_000 };
+        // Redis remembers a request without a bound for longer than any copy is in flight. The
+        // latch of a request with a bound lasts until that bound anyway.
+        let is_brief = is_bounded || self.settings.brief_memory;
+        let keep = if is_brief { 100 } else { MAX_COPY_DELAY_MS + 1_000 };
         self.clients.push(Client {
             owner,
             field: field(&owner) + if is_writer { ":write" } else { "" },
@@ -143,7 +153,8 @@ impl ReadWrite {
         self.send_first(index, Stage::Trying, call);
     }
 
-    /// Releases the hold, or abandons the acquisition.
+    /// Releases the hold, or abandons the acquisition. The release carries the bound of the tries:
+    /// its tombstone must last until then. Redis executes a release after its bound, too.
     fn release(&mut self, index: usize) {
         let (id, client) = (self.next_request(), &self.clients[index]);
         let call = self.calls(index).release(id, client.bound, &client.owner);
@@ -240,7 +251,8 @@ impl ReadWrite {
     fn confirmed_until(&self, index: usize, sent_at: u64) -> u64 {
         let Client { lease, is_writer, .. } = self.clients[index];
         let is_limited = !is_writer && !self.settings.trusts_whole_lease;
-        sent_at + if is_limited { lease.min(REDISSON_LEASE_MS) } else { lease } - DRIFT_MS
+        let trusted = if is_limited { lease.min(REDISSON_LEASE_MS) } else { lease };
+        sent_at + trusted - DRIFT_MS
     }
 
     fn on_try_reply(&mut self, index: usize, sent_at: u64, reply: &Reply) -> Check {
@@ -253,6 +265,7 @@ impl ReadWrite {
                     self.begin_hold(index, until, reply.value.parse().unwrap());
                 }
             }
+            // `Gone` repeats the refusal of a last try: the tombstone is there.
             Code::No | Code::Gone if self.clients[index].is_last => self.stop(index),
             Code::No if self.env.chance(self.settings.abort_percent) => self.release(index),
             Code::No => {
@@ -260,6 +273,7 @@ impl ReadWrite {
                 let pause = self.env.rng.u64(10..600);
                 self.env.set_timer(Timer::Client(index), pause);
             }
+            // An earlier attempt may have been granted, and its grant may have expired since.
             Code::Late | Code::Lost => self.release(index),
             other => return Err(format!("client {index}, which has not ended, gets {other:?}")),
         }
@@ -270,6 +284,7 @@ impl ReadWrite {
     fn begin_hold(&mut self, index: usize, until: u64, token: u64) {
         let client = &mut self.clients[index];
         client.stage = Stage::Holding { until, token, is_renewing: false };
+        // Dies before it relies on the hold, which stays in Redis until its lease ends.
         if self.env.chance(self.settings.death_percent) {
             return self.stop(index);
         }
@@ -278,12 +293,14 @@ impl ReadWrite {
         let pause =
             if env.chance(self.settings.pause_percent) { env.rng.u64(100..2_500) } else { 0 };
         let renewal = if client.renews { client.lease / 3 } else { u64::MAX };
+        // A pause may outlast the lease.
         env.set_timer(Timer::Client(index), pause.max(renewal.min(until - env.now)));
         let work = env.rng.u64(50..3_000);
         env.set_timer(Timer::Done(index), work.max(pause));
         while self.clients[index].is_writer && self.env.accepts_new_work() && self.env.rng.bool() {
             let nested = self.clients.len();
             self.begin(Some(index));
+            // The release names the last one of these.
             if self.env.rng.u8(0..4) > 0 {
                 self.clients[index].nested = Some(nested);
             }
@@ -311,8 +328,9 @@ impl ReadWrite {
                 return Err(format!("client {index} loses its hold before the end of its lease"));
             }
             Code::Lost => self.release(index),
-            // After `Code::Late` the client sends another renewal when this attempt times out.
-            _ => {}
+            // The client sends another renewal when this attempt times out.
+            Code::Late => {}
+            other => return Err(format!("a renewal of client {index} gets {other:?}")),
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub(super) struct Java {
     renews: bool,
     /// When it last renewed its holds, or acquired the first of them.
     renewed_at: u64,
-    /// Its lease in milliseconds: shorter than `REDISSON_LEASE_MS` without renewals.
+    /// Its lease in milliseconds: `REDISSON_LEASE_MS` with renewals, otherwise shorter.
     lease: u64,
     /// How many unlocks it has sent.
     unlocks: u64,
@@ -63,7 +63,7 @@ impl ReadWrite {
         if holds && self.env.chance(self.settings.java_death_percent) {
             let dead_predecessors = dead_predecessors + 1;
             self.drop_java_leases(index);
-            // There are fewer than ten threads, so the new one differs from all before it.
+            // There are fewer than ten threads, so the number is unique.
             self.java[index] =
                 Java { dead_predecessors, ..Java::new(index + 10 * dead_predecessors) };
         } else {
@@ -114,8 +114,8 @@ impl ReadWrite {
         self.record_java_leases(index);
     }
 
-    /// Releases one acquisition of a side. If the thread's hold of that side is gone from Redis, it
-    /// relies on that side no more.
+    /// Releases the newest acquisition of a side. If the thread's hold of that side is gone from
+    /// Redis, for which the script returns `None`, the thread relies on that side no more.
     fn unlock_java(&mut self, index: usize, side: Side) {
         let java = &mut self.java[index];
         java.unlocks += 1;
@@ -124,6 +124,7 @@ impl ReadWrite {
         let latch = (latch.as_str(), UNLOCK_LATCH_MS);
         let held = self.run_java(index, |model, thread| match side {
             Side::Read => model.java_read_unlock(thread, latch, now),
+            // If the thread has acquired the side more than once, the hash gets this expiry.
             Side::Write => model.java_write_unlock(thread, REDISSON_LEASE_MS, latch, now),
         });
         let acquired = &mut self.java[index].acquired[side as usize];

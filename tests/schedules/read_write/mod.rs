@@ -1,7 +1,10 @@
 //! A read-write lock: readers and writers of this library and of Redisson, which may die or pause.
+//! A *client* is one acquisition of this library: a reader or a writer with an owner of its own.
+//!
 //! A *nested read* is a read hold within the write hold of its *parent*; if the write is released
-//! first, the nested read outlives it: a downgrade. Readers share one fencing token, the *epoch*; a
-//! nested read has the token of its write until that ends.
+//! first, the nested read outlives it: a downgrade. Readers share one fencing token, the *epoch*. A
+//! nested read has the token of its write. A downgrade mints a new epoch, to which the nested read
+//! moves: at once if the release names it, else with its next call.
 //!
 //! The rules with a letter and a number are those of `proto/src/protocol/README.md`.
 
@@ -24,12 +27,18 @@ use client::Client;
 use java::Java;
 
 const NAME: &str = "job";
+/// The field of the writer that waits and keeps new readers out.
+const WANT_KEY: &str = "el:{job}:want";
+/// The token that readers share.
+const EPOCH_KEY: &str = "el:{job}:epoch";
+/// The newest token.
+const TOKEN_KEY: &str = "redisson_lock_token:{job}";
 /// The lease of Redisson's holders that renew, in milliseconds. Each renewal sets the expiry
 /// of the lock's hash to this time from now, even if a reader of this library has a longer lease.
 const REDISSON_LEASE_MS: u64 = 1_500;
-/// How long a copy of a request may be in flight, in milliseconds.
+/// The longest delay of a copy of a request, in milliseconds.
 const MAX_COPY_DELAY_MS: u64 = 12_000;
-/// The number of schedules of each test in this file, where all rules are kept.
+/// The number of schedules of each test that keeps all rules.
 const SCHEDULES: u64 = 300;
 
 /// The faults and sizes of one schedule. Numbers that end in `_percent` are probabilities.
@@ -103,13 +112,15 @@ enum Timer {
 struct ReadWrite {
     env: Env<Timer>,
     settings: Settings,
-    /// All clients so far: each acquires once.
+    /// All clients so far, also those that are over.
     clients: Vec<Client>,
     java: Vec<Java>,
     /// The number of request ids used so far.
     requests: u64,
-    /// The owners by their fields in the hash; those of writers end with `:write`.
+    /// The grants and ends of owners, as the checker has seen them, by their fields in the hash;
+    /// those of writers end with `:write`.
     owners: Owners,
+    /// Until when each holder, also a Java thread, relies on its hold, by its field.
     leases: Leases<String>,
     /// The largest token so far, of a grant or an epoch.
     last_token: u64,
@@ -151,6 +162,7 @@ impl Scenario for ReadWrite {
     }
 
     fn on_reply(&mut self, request: &Request, reply: Option<Reply>) -> Check {
+        // Without a reply, the timeout of the attempt follows.
         reply.map_or(Ok(()), |reply| self.on_client_reply(request, &reply))
     }
 
@@ -170,7 +182,7 @@ impl Scenario for ReadWrite {
 
     /// Checks that two minutes after the last event Redis stores only tokens: all else has expired.
     fn finish(&mut self) -> Check {
-        let tokens = ["el:{job}:epoch", "redisson_lock_token:{job}"];
+        let tokens = [EPOCH_KEY, TOKEN_KEY];
         let left = self.env.model.dump(self.env.now + 120_000);
         match left.iter().find(|(key, _)| !tokens.contains(&key.as_str())) {
             Some((key, entry)) => Err(format!("{key} is left: {entry:?}")),
@@ -191,6 +203,7 @@ fn write_calls() -> WriteCalls {
 #[test]
 fn readers_and_writers_exclude_each_other_despite_lost_late_and_duplicated_messages() {
     let coverage = assert_all_hold::<ReadWrite>(SCHEDULES, plan);
+    // On average, each occurs more than once in two schedules.
     let our_events = ["reads", "writes", "nested reads", "named downgrades"];
     coverage.assert_above(SCHEDULES / 2, &our_events);
     coverage.assert_above(SCHEDULES / 2, &["Java reads", "Java writes", "lost requests"]);

@@ -1,5 +1,6 @@
 //! The read-write lock without one of its rules: a schedule must break the invariant that the rule
-//! protects. The last three tests show a rule by fixed calls instead.
+//! protects. The last three tests show a rule by fixed calls instead. The constants of the model
+//! (`script_model::read_write::rules`) state each rule with its number.
 
 use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::protocol::reply::{Code, Reply};
@@ -36,8 +37,10 @@ fn without_latches_one_owner_is_granted_twice() {
 
 #[test]
 fn with_a_bound_that_moves_one_owner_is_granted_twice() {
+    // As long as the longest bound of a client's first try, but from the sending of each attempt.
+    const BOUND_MS: u64 = 9_000;
     let moving_bound: MovingBound = |request, not_after| match request.script() {
-        "read_acquire" | "write_acquire" => not_after.map(|_| request.sent_at + 9_000),
+        "read_acquire" | "write_acquire" => not_after.map(|_| request.sent_at + BOUND_MS),
         _ => not_after,
     };
     assert_needed("one bound", GRANTED_AGAIN, |plan| plan.moving_bound = Some(moving_bound));
@@ -68,7 +71,8 @@ fn without_timeout_keys_java_s_unlock_ends_our_hold() {
 
 #[test]
 fn a_writer_that_does_not_look_at_timeout_keys_enters_among_readers() {
-    // The writer's grant deletes the readers' fields, which `check_holds` notices first.
+    // The writer's grant deletes the readers' fields. `check_holds` reports that before it compares
+    // the readers with the writer.
     assert_rule_needed(rules::ALIVE, NOT_STORED);
 }
 
@@ -106,7 +110,8 @@ fn a_waiting_mark_that_outlives_its_writer_keeps_readers_out_needlessly() {
 fn a_reader_that_trusts_its_lease_beyond_redisson_s_renewal_loses_its_hold() {
     assert_needed("the limit of a reader's trust", NOT_STORED, |plan| {
         plan.settings.trusts_whole_lease = true;
-        // A Java reader that lives on would renew the hash again.
+        // The hash expires too early if the Java reader dies after a renewal has shortened the
+        // expiry; the next renewal would move it on.
         plan.settings.java_death_percent = 20;
     });
 }
@@ -120,15 +125,10 @@ fn model_without(rule: Option<&'static str>) -> ScriptModel {
     model
 }
 
-/// Returns the code of the reply to a writer of this library that tries once.
+/// Returns the code of the reply to the only try of a writer of this library.
 fn try_write(model: &mut ScriptModel, now: u64) -> Code {
-    let call = Calls(Target::Write(write_calls())).acquire(
-        request(1),
-        UNBOUND,
-        &owner(1),
-        lease(30_000),
-        true,
-    );
+    let (side, is_last) = (Calls(Target::Write(write_calls())), true);
+    let call = side.acquire(request(1), UNBOUND, &owner(1), lease(30_000), is_last);
     Reply::read(&model.run(&call, now), call.request).unwrap().code
 }
 
@@ -159,8 +159,8 @@ fn a_reader_whose_timeout_key_has_no_expiry_counts_as_alive() {
 fn an_expiry_that_ignores_the_remaining_readers_is_too_long() {
     for (without, expected) in [(None, 10_000), (Some(rules::READERS_END), 60_000)] {
         let mut model = model_without(without);
-        let side = Calls(Target::Read(read_calls()));
-        model.run(&side.acquire(request(1), UNBOUND, &owner(1), lease(60_000), false), START_MS);
+        let (side, is_last) = (Calls(Target::Read(read_calls())), false);
+        model.run(&side.acquire(request(1), UNBOUND, &owner(1), lease(60_000), is_last), START_MS);
         assert!(model.java_read_acquire(&JAVA, 10_000, START_MS));
         model.run(&side.release(request(2), UNBOUND, &owner(1)), START_MS);
         assert_eq!(model.pttl(NAME, START_MS), expected, "{without:?}");
