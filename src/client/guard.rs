@@ -82,9 +82,11 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.client.shared().error(kind, Object::Key, [self.key().as_str()], self.client.redacts)
     }
 
-    /// Rejects a lease of a lock other than the one that protects the key. If none is set yet, this
-    /// lock protects it from now on.
-    fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
+    /// Makes the lock `name` the one that protects the key, unless one is set already.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] about the lease if another lock protects the key.
+    fn bind_lock(&self, name: &str) -> Result<(), InvalidOption> {
         let protecting = self.lock.get_or_init(|| name.into());
         check_protecting_lock(protecting, name, self.client.redacts)
     }
@@ -136,13 +138,13 @@ impl<T: Transport, H: Host> Guard<T, H> {
             return Err(GuardError::InvalidOption(InvalidOption::new("name", accepted)));
         };
         let lock_name = name.unwrap_or_else(|| lease.name().as_str());
-        self.check_lock(lock_name).map_err(GuardError::InvalidOption)?;
-        let permit = WritePermit::acquire(lease.hold(), self.key()).await;
+        self.bind_lock(lock_name).map_err(GuardError::InvalidOption)?;
+        let ongoing = OngoingWrite::begin(lease.hold(), self.key()).await;
         let bound = self.bound().await.map_err(GuardError::Request)?;
         // Checked only now: the lease may have ended while this write waited for an earlier one.
         let HoldRef { shared, id, .. } = lease.hold();
         shared.change(|engine, cx| engine.check_lasts(*id, cx)).map_err(GuardError::Lost)?;
-        let stamp = Stamp { token, owner, number: permit.number };
+        let stamp = Stamp { token, owner, number: ongoing.number };
         // Sent like a query, since Redis recognizes a copy by its stamp. `is_unsure`: an earlier
         // attempt may have been executed, with another reply.
         let call = self.client.query_with_history(|id| self.calls.write(id, bound, stamp, write));
@@ -199,24 +201,24 @@ impl<T: Transport, H: Host> Lease<T, H> {
     }
 }
 
-/// The permit to write to a guarded key under a hold. One write at a time has it.
-struct WritePermit<'a, T: Transport, H: Host> {
+/// A write to a guarded key under a hold, until it is dropped. One at a time is under way.
+struct OngoingWrite<'a, T: Transport, H: Host> {
     hold: &'a HoldRef<T, H>,
     key: &'a GuardKey,
     /// The number of this write among those of this hold to this key.
     number: u64,
 }
 
-impl<'a, T: Transport, H: Host> WritePermit<'a, T, H> {
+impl<'a, T: Transport, H: Host> OngoingWrite<'a, T, H> {
     /// Waits until no other write of this hold to this key is under way.
-    async fn acquire(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
+    async fn begin(hold: &'a HoldRef<T, H>, key: &'a GuardKey) -> Self {
         let begin = |engine: &mut Engine| engine.begin_write(hold.id, key);
         let number = hold.shared.until(Source::Hold(hold.id), begin).await;
         Self { hold, key, number }
     }
 }
 
-impl<T: Transport, H: Host> Drop for WritePermit<'_, T, H> {
+impl<T: Transport, H: Host> Drop for OngoingWrite<'_, T, H> {
     fn drop(&mut self) {
         self.hold.shared.change(|engine, _| engine.end_write(self.hold.id, self.key));
     }

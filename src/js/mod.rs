@@ -262,7 +262,7 @@ impl Engine {
         let protects = protects.ok_or_else(|| {
             thrown(InvalidOption::new("name", "the name of a lock that the lease holds"))
         })?;
-        guard.check_lock(protects).map_err(thrown)?;
+        guard.bind_lock(protects).map_err(thrown)?;
         Ok(self.engine.begin_write(hold, guard.calls.key()).map(number))
     }
 

@@ -135,9 +135,11 @@ impl Lock {
 }
 
 impl Guard {
-    /// Rejects a lease of any lock but the one that protects the key. Without one, the first
-    /// lease's lock protects it from now on.
-    pub(super) fn check_lock(&self, name: &str) -> Result<(), InvalidOption> {
+    /// Makes the lock `name` the one that protects the key, unless one is set already.
+    ///
+    /// # Errors
+    /// [`InvalidOption`] about the lease if another lock protects the key.
+    pub(super) fn bind_lock(&self, name: &str) -> Result<(), InvalidOption> {
         let protecting = self.lock.get_or_init(|| name.into());
         check_protecting_lock(protecting, name, self.client.redacts)
     }

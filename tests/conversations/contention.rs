@@ -296,43 +296,43 @@ fn a_published_grant_is_parsed() {
 }
 
 /// Records a release and, `took_ms` later, the grant to one of `listeners` clients. Returns the
-/// time within which this client retries after the next release. `retried` says whether its own
-/// retry was in flight at that grant, and so was wasted.
+/// time within which this client retries after the next release. `retry_in_flight` says whether its
+/// own retry was in flight at that grant, and so was wasted.
 fn hand_off(
     estimator: &mut ContentionEstimator,
     took_ms: u64,
     listeners: u32,
-    retried: bool,
+    retry_in_flight: bool,
 ) -> Duration {
     let now = Instant::from_millis(0, 0);
     estimator.on_release(now);
     let grant = GrantNotice { lease: None, listeners: Some(listeners) };
-    estimator.on_grant(grant, retried, now + ms(took_ms));
+    estimator.on_grant(grant, retry_in_flight, now + ms(took_ms));
     estimator.retry_spread()
 }
 
 #[test]
 fn a_wasted_retry_widens_the_spread_and_a_saved_one_narrows_it() {
-    // The time for each of the four competitors is the shortest hand-off times a factor, the
-    // spread, which is in units of 1/1024.
-    let within = |shortest_ms: u64, spread: u64| {
-        Duration::from_nanos(shortest_ms * 1_000_000 * spread / 1024 * 4)
+    // The time for each of the four competitors is the shortest hand-off times a factor, in units
+    // of 1/1024.
+    let within = |shortest_ms: u64, factor: u64| {
+        Duration::from_nanos(shortest_ms * 1_000_000 * factor / 1024 * 4)
     };
     let close = |it: Duration, wanted: Duration| it.abs_diff(wanted) < Duration::from_micros(1);
     let mut estimator = ContentionEstimator::default();
-    // The spread starts at 3/2. Without a retry of this client it shrinks by 4/5, divided by all
+    // The factor starts at 3/2. Without a retry of this client it shrinks by 4/5, divided by all
     // five clients.
-    let mut spread = 1_536 - 1_536 * 4 / 5 / 5;
-    assert!(close(hand_off(&mut estimator, 10, 5, false), within(10, spread)));
-    // A wasted retry widens it by half. After a slower hand-off the shortest one counts for 1/8
+    let mut factor = 1_536 - 1_536 * 4 / 5 / 5;
+    assert!(close(hand_off(&mut estimator, 10, 5, false), within(10, factor)));
+    // A wasted retry raises it by half. After a slower hand-off the shortest one counts for 1/8
     // more.
-    spread += spread / 2;
-    let wanted = within(10, spread) + within(10, spread) / 8;
+    factor += factor / 2;
+    let wanted = within(10, factor) + within(10, factor) / 8;
     let widened = hand_off(&mut estimator, 100, 5, true);
     assert!(close(widened, wanted), "{widened:?} {wanted:?}");
     // A quicker hand-off counts at once.
-    spread -= spread * 4 / 5 / 5;
-    assert!(close(hand_off(&mut estimator, 2, 5, false), within(2, spread)));
+    factor -= factor * 4 / 5 / 5;
+    assert!(close(hand_off(&mut estimator, 2, 5, false), within(2, factor)));
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl Latch {
                 self.machines.call_once(client, call);
                 Ok(())
             }
-            Some(Progress::Once(ids, outcome)) => self.requests.record_outcome(ids, outcome),
+            Some(Progress::CallEnded(ids, outcome)) => self.requests.record_outcome(ids, outcome),
             _ => Ok(()),
         }
     }

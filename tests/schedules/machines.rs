@@ -39,7 +39,7 @@ pub(crate) enum Progress {
     Ended(BTreeSet<String>),
     /// An idempotent call has ended: the ids under which it was sent, and the code and value of its
     /// reply, or `None` if it was not executed and never will be.
-    Once(BTreeSet<String>, Option<(i64, String)>),
+    CallEnded(BTreeSet<String>, Option<(i64, String)>),
 }
 
 /// A hold that its client knows.
@@ -265,7 +265,7 @@ impl Machines {
                 if reply.is_none() {
                     self.env.coverage.count("calls not executed");
                 }
-                Some(Progress::Once(ids, reply.map(|reply| (reply.code as i64, reply.value))))
+                Some(Progress::CallEnded(ids, reply.map(|reply| (reply.code as i64, reply.value))))
             }
             _ => None,
         }

@@ -281,9 +281,9 @@ impl Waiters {
         let wakes = self.list.first().map_or(WakePolicy::All, |waiter| waiter.wakes);
         let grant = GrantNotice::read(message, wakes);
         // A retry that is about to be sent, or has no reply, counts as made before the grant.
-        let retried = self.list.iter().any(|waiter| waiter.retry == Retry::UnderWay);
+        let retry_in_flight = self.list.iter().any(|waiter| waiter.retry == Retry::UnderWay);
         match (contention, grant) {
-            (Some(contention), Some(grant)) => contention.on_grant(grant, retried, now),
+            (Some(contention), Some(grant)) => contention.on_grant(grant, retry_in_flight, now),
             (Some(contention), None) => contention.on_release(now),
             // The channel is no longer remembered.
             (None, _) => {}

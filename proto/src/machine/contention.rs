@@ -25,11 +25,11 @@ const HANDOFF_MIN: Duration = Duration::from_millis(1);
 /// The upper limit of the random time: the number of competitors may have fallen.
 const RETRY_SPREAD_MAX: Duration = Duration::from_secs(2);
 /// The factor 1 in fixed-point arithmetic.
-const SPREAD_ONE: u32 = 1024;
+const FACTOR_ONE: u32 = 1024;
 /// The initial, smallest and largest factor.
-const SPREAD_INITIAL: u32 = SPREAD_ONE * 3 / 2;
-const SPREAD_MIN: u32 = SPREAD_ONE / 2;
-const SPREAD_MAX: u32 = SPREAD_ONE * 32;
+const FACTOR_INITIAL: u32 = FACTOR_ONE * 3 / 2;
+const FACTOR_MIN: u32 = FACTOR_ONE / 2;
+const FACTOR_MAX: u32 = FACTOR_ONE * 32;
 
 /// The estimate for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct ContentionEstimator {
     /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
     /// The mean time between the retry of one client and of the next, as a multiple of
-    /// `min_handoff`, in units of 1/`SPREAD_ONE`.
+    /// `min_handoff`, in units of 1/`FACTOR_ONE`.
     spread_factor: u32,
     /// When the last message arrived: the engine forgets estimates that are old.
     last_message_at: Option<Instant>,
@@ -53,7 +53,7 @@ impl Default for ContentionEstimator {
         Self {
             competitors: 0,
             min_handoff: None,
-            spread_factor: SPREAD_INITIAL,
+            spread_factor: FACTOR_INITIAL,
             last_message_at: None,
             free_since: None,
         }
@@ -71,10 +71,10 @@ impl ContentionEstimator {
         self.last_message_at = Some(now);
     }
 
-    /// Records a published grant. `retried`: whether this client had sent a retry without a reply
-    /// yet, or was just beginning one, when the message arrived. A retry that waits for its random
-    /// time does not count.
-    pub fn on_grant(&mut self, grant: GrantNotice, retried: bool, now: Instant) {
+    /// Records a published grant. `retry_in_flight`: whether this client had sent a retry without a
+    /// reply yet, or was just beginning one, when the message arrived. A retry that waits for its
+    /// random time does not count.
+    pub fn on_grant(&mut self, grant: GrantNotice, retry_in_flight: bool, now: Instant) {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
         if let Some(free_since) = self.free_since.take() {
@@ -84,12 +84,12 @@ impl ContentionEstimator {
             self.min_handoff = Some(handoff.min(before));
             // Grows by half if this client's retry was under way: it was wasted, unless the grant
             // is its own. Otherwise shrinks by the share 4/(5n) of itself, for n clients.
-            let factor = if retried {
+            let factor = if retry_in_flight {
                 self.spread_factor + self.spread_factor / 2
             } else {
                 self.spread_factor - self.spread_factor * 4 / 5 / (self.competitors + 1)
             };
-            self.spread_factor = factor.clamp(SPREAD_MIN, SPREAD_MAX);
+            self.spread_factor = factor.clamp(FACTOR_MIN, FACTOR_MAX);
         }
         self.last_message_at = Some(now);
     }
@@ -98,7 +98,7 @@ impl ContentionEstimator {
     /// competitors.
     pub fn retry_spread(&self) -> Duration {
         let handoff = self.min_handoff.unwrap_or(HANDOFF_UNKNOWN);
-        let distance = handoff.saturating_mul(self.spread_factor) / SPREAD_ONE;
+        let distance = handoff.saturating_mul(self.spread_factor) / FACTOR_ONE;
         distance.saturating_mul(self.competitors).min(RETRY_SPREAD_MAX)
     }
 

@@ -67,7 +67,7 @@ impl ScriptModel {
 
     /// `permits_acquire.lua`, with the time at which the permits end. Returns whether they were
     /// taken, or when the next one ends.
-    pub fn java_permits(
+    pub fn java_takes_ids(
         &mut self,
         at: JavaPermits<'_>,
         ends: i64,

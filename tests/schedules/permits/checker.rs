@@ -31,7 +31,7 @@ pub(super) struct Checker {
     owners: Owners,
     pub(super) requests: Requests,
     /// The number of permits of a semaphore that Redisson holds.
-    pub(super) java_permits: i64,
+    pub(super) java_held: i64,
     /// The permits with ids that Redisson holds, and their ends by Redis' clock.
     pub(super) java_ids: BTreeMap<String, u64>,
 }
@@ -44,7 +44,7 @@ impl Checker {
             members: BTreeMap::new(),
             owners: Owners::default(),
             requests: Requests::default(),
-            java_permits: 0,
+            java_held: 0,
             java_ids: BTreeMap::new(),
         }
     }
@@ -136,10 +136,10 @@ impl Checker {
         };
         let held: i64 = set.keys().map(weight).sum();
         let free = model.number(NAME).unwrap_or(0);
-        if free + held + self.java_permits != self.total {
-            let Self { java_permits, total, .. } = self;
+        if free + held + self.java_held != self.total {
+            let Self { java_held, total, .. } = self;
             return Err(format!(
-                "{free} free, {held} held and {java_permits} of Java's do not add up to {total}"
+                "{free} free, {held} held and {java_held} of Redisson's do not add up to {total}"
             ));
         }
         let members = |latch: &str| self.members.get(latch).map(Vec::as_slice).unwrap_or_default();
@@ -157,7 +157,7 @@ impl Checker {
         }
         let is_taken = |(id, ends): (&String, &u64)| now < *ends && !set.contains_key(id);
         if self.java_ids.iter().any(is_taken) {
-            return Err("a Java permit was taken before its end".into());
+            return Err("a Redisson permit was taken before its end".into());
         }
         // A Redisson permit is over at its end, even while it is still in the set.
         self.java_ids.retain(|_, ends| now < *ends);

@@ -156,7 +156,7 @@ impl PermitSchedule {
             None => {}
             Some(Progress::Idle(client)) => self.begin(client),
             Some(Progress::Ended(latches)) => self.checker.record_end(&latches),
-            Some(Progress::Once(ids, outcome)) => {
+            Some(Progress::CallEnded(ids, outcome)) => {
                 self.checker.requests.record_outcome(ids, outcome)?
             }
         }
@@ -181,11 +181,11 @@ impl PermitSchedule {
         let acquires = env.rng.bool() && env.accepts_new_work();
         if self.settings.kind == Kind::Semaphore {
             if acquires && env.model.java_takes(NAME, 1) {
-                checker.java_permits += 1;
-                env.coverage.count("Java permits");
-            } else if !acquires && checker.java_permits > 0 {
+                checker.java_held += 1;
+                env.coverage.count("Redisson permits");
+            } else if !acquires && checker.java_held > 0 {
                 env.model.java_gives(NAME, 1);
-                checker.java_permits -= 1;
+                checker.java_held -= 1;
             }
             return;
         }
@@ -194,8 +194,8 @@ impl PermitSchedule {
         if acquires {
             let id = raw(&format!("f{:031x}", env.rng.u64(..)));
             let ends = now + env.rng.i64(1_000..20_000);
-            if env.model.java_permits(at, ends, std::slice::from_ref(&id)).is_ok() {
-                env.coverage.count("Java permits");
+            if env.model.java_takes_ids(at, ends, std::slice::from_ref(&id)).is_ok() {
+                env.coverage.count("Redisson permits");
                 // The permit expires when Redisson's clock reaches `ends`: converted to Redis'
                 // clock.
                 let ends = (ends - self.java_skew).cast_unsigned();
@@ -233,7 +233,7 @@ fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
 
 fn assert_counted_once(seeds: u64, plan: &Plan<Settings>) {
     let coverage = assert_all_hold::<PermitSchedule>(seeds, |_| plan.clone());
-    let all = ["grants", "losses", "changes", "calls not executed", "refusals", "Java permits"];
+    let all = ["grants", "losses", "changes", "calls not executed", "refusals", "Redisson permits"];
     coverage.assert_above(0, &all);
 }
 

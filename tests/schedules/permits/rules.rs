@@ -27,7 +27,7 @@ fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected:
 }
 
 /// Gives all holds a lease, so that they can expire.
-fn with_leases(plan: Plan<Settings>) -> Plan<Settings> {
+fn with_lease_times(plan: Plan<Settings>) -> Plan<Settings> {
     plan.with(|plan| plan.settings.endless_of_ten = 0)
 }
 
@@ -45,7 +45,7 @@ fn without_the_tombstone_of_a_last_try_its_copy_is_granted() {
 #[test]
 fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
     for kind in KINDS {
-        let plan = with_leases(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
+        let plan = with_lease_times(plan(kind)).without(rules::REPEAT_EXTENDS).with(|plan| {
             plan.network = Network { loss_percent: 40, reply_loss_percent: 40, ..NETWORK };
             plan.settings.max_java_skew = None;
         });
@@ -54,23 +54,23 @@ fn a_repeat_that_does_not_extend_makes_a_client_trust_its_hold_too_long() {
 }
 
 #[test]
-fn a_renewal_of_a_hold_that_is_gone_adds_permits() {
-    let change = |plan| with_leases(plan).without(rules::ALL_ARE_THERE);
+fn without_a_check_of_the_set_a_renewal_adds_permits() {
+    let change = |plan| with_lease_times(plan).without(rules::ALL_ARE_THERE);
     assert_both_need(change, &[MISCOUNTED, STORED_AFTER_END]);
 }
 
 #[test]
-fn a_release_of_a_hold_that_is_gone_adds_permits() {
+fn without_a_check_of_the_set_a_release_adds_permits() {
     assert_both_need(|plan| plan.without(rules::RELEASES_HELD), &[MISCOUNTED]);
 }
 
 #[test]
 fn permits_of_an_expired_hold_that_are_not_returned_are_miscounted() {
-    assert_both_need(|plan| with_leases(plan).without(rules::RETURNS_EXPIRED), &[MISCOUNTED]);
+    assert_both_need(|plan| with_lease_times(plan).without(rules::RETURNS_EXPIRED), &[MISCOUNTED]);
 }
 
 #[test]
-fn a_hold_without_a_latch_is_counted_twice() {
+fn without_a_check_of_the_set_a_hold_whose_latch_is_evicted_is_counted_twice() {
     let change = |plan: Plan<Settings>| {
         plan.without(rules::HELD_WITHOUT_LATCH).with(|plan| plan.settings.evicts_latches = true)
     };
@@ -101,6 +101,6 @@ fn an_endless_hold_without_a_bound_is_granted_to_a_copy_after_its_tombstone_has_
 /// S93.
 #[test]
 fn without_a_tolerance_for_clock_skew_a_held_permit_is_granted_again() {
-    let plan = with_leases(plan(Kind::Permits)).with(|plan| plan.settings.tolerated_skew = 0);
-    assert_needed(400, &plan, &[LOST, "a Java permit was taken"]);
+    let plan = with_lease_times(plan(Kind::Permits)).with(|plan| plan.settings.tolerated_skew = 0);
+    assert_needed(400, &plan, &[LOST, "a Redisson permit was taken"]);
 }

@@ -58,7 +58,7 @@ fn does_to_permits(model: &mut ScriptModel, step: Java, server: u64) -> Does {
     let publish = || "PUBLISH".to_owned();
     match step {
         Java::TakePermits { id, ends, off } => {
-            let taken = model.java_permits(at(off), end(ends), &[raw(&theirs(id))]);
+            let taken = model.java_takes_ids(at(off), end(ends), &[raw(&theirs(id))]);
             let answer = taken.map_or_else(|ends| ends, |()| Some(TAKEN));
             let args = [1, end(ends), now(off), NEVER].map(|number| number.to_string());
             let args = args.into_iter().chain([publish(), format!("hex:{}", theirs(id))]);
