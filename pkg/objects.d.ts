@@ -240,7 +240,7 @@ export interface Guard {
   readonly key: string;
   /**
    * Sets the key to `value`, for `lifeMs` (1 to 315 360 000 000; default for ever). If the lease is
-   * of several locks, `name` is the one that protects the key; default the first.
+   * of several locks, `name` is the one that protects the key; default `lease.name`.
    * @throws {StaleTokenError} the guard has seen a newer token.
    * @throws {LeaseLostError} the lease has ended. Nothing was sent.
    * @throws {InvalidOptionError} (`lease`) the lease is of another lock than the one that protects

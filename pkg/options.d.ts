@@ -160,7 +160,7 @@ export interface PermitOptions {
 export interface GuardOptions {
   /**
    * The name of the lock that protects the key. Default: the lock of the first write through this
-   * object. Set it if each request creates its own guard.
+   * object, even if that write fails. Set it if each request creates its own guard.
    */
   lock?: string;
   /**

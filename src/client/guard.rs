@@ -26,7 +26,7 @@ use edgelatch_proto::timing::GuardMemory;
 ///
 /// The key may be on another Redis than the lock. All leases that write to it must be of one lock
 /// name, since the tokens of different names are independent. [`of_lock`](Self::of_lock) sets that
-/// name; otherwise the first write sets it for this guard and its clones.
+/// name; otherwise the first write sets it for this guard and its clones, even if the write fails.
 pub struct Guard<T: Transport, H: Host> {
     client: Client<T, H>,
     calls: GuardCalls,
@@ -51,8 +51,8 @@ impl<T: Transport, H: Host> fmt::Debug for Guard<T, H> {
 }
 
 impl<T: Transport, H: Host> Client<T, H> {
-    /// Returns a guard of this key. Redis remembers the newest token of a write for `memory`. Sends
-    /// nothing.
+    /// Returns a guard of this key. Redis remembers the newest token for `memory` after the last
+    /// write, and from then on rejects tokens that are older than `memory`. Sends nothing.
     ///
     /// # Errors
     /// [`InvalidOption`] if `key` is not a valid [`GuardKey`].
@@ -68,7 +68,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
         self.calls.key()
     }
 
-    /// Returns a guard of the same key that accepts only leases of the lock `name`.
+    /// Returns a guard of the same key that accepts only leases of the lock `name`. Earlier clones
+    /// stay as they are.
     ///
     /// # Errors
     /// [`InvalidOption`] if `name` is not a valid [`LockName`].
@@ -94,19 +95,21 @@ impl<T: Transport, H: Host> Guard<T, H> {
     /// Executes `write` on the key, unless the lease has ended or Redis has seen a newer token.
     /// Writes of one lease to one key are executed one after the other.
     ///
-    /// Sends one request. The write has a bound on the clock of this Redis: a client that does not
-    /// know that clock yet sends a query first.
+    /// Sends one request, repeatedly if no reply comes. The write has a bound on the clock of this
+    /// Redis: a client that does not know that clock yet sends a query first.
     ///
-    /// `name` selects the lock that protects the key, among those of a multi-lock or redLock;
-    /// `None` selects the lock of [`Lease::name`], which for a redLock may differ between leases.
+    /// `lease` may be of another client. `name` selects the lock that protects the key, among those
+    /// of a multi-lock or redLock; `None` selects the lock of [`Lease::name`]. Pass it for a
+    /// redLock of several names: the lock of [`Lease::name`] differs between its leases, and the
+    /// guard accepts only one.
     ///
     /// # Errors
     /// [`GuardError`]; [`InvalidOption`] with the option `lease` for a lease of any lock but the
     /// one that protects the key, and with the option `name` if the lease holds no lock of that
     /// name. After a write without a usable reply, or with a temporary refusal ([`OutOfMemory`],
-    /// [`Unavailable`], [`TokenAhead`]), a copy of the request that is still in the network can
-    /// execute it for up to 90 s, unless a newer write comes first. A retry of the caller is a
-    /// newer write.
+    /// [`Unavailable`], or [`TokenAhead`], until Redis' clock catches up with the token), a copy of
+    /// the request that is still in the network can execute it for up to 90 s, unless a newer write
+    /// comes first. A retry of the caller is a newer write.
     ///
     /// [`TokenAhead`]: GuardError::TokenAhead
     /// [`OutOfMemory`]: crate::error::RefusalKind::OutOfMemory
@@ -131,7 +134,8 @@ impl<T: Transport, H: Host> Guard<T, H> {
             Some(name) => lease.token_of(name),
             None => Some(lease.token()),
         };
-        // The owner only distinguishes leases with the same token, so that of any part will do.
+        // A hold always has a counting part, and it never changes. Its owner distinguishes leases
+        // with equal tokens, such as those of readers, so it need not be that of the lock `name`.
         let owner = lease.first_counting_part(|_, _, grant| grant.owner);
         let (Some(token), Some(owner)) = (token, owner) else {
             let accepted = "the name of a lock that the lease holds";
@@ -180,7 +184,7 @@ impl<T: Transport, H: Host> Guard<T, H> {
 impl<T: Transport, H: Host> Lease<T, H> {
     /// Runs a script of the caller in Redis, atomically with the check that the lease is still
     /// held. Returns its result as JSON. Redis executes the script once, however often the request
-    /// is sent, unless it is [`repeatable`](UserScript::repeatable).
+    /// is sent; a [`repeatable`](UserScript::repeatable) script may run once for each attempt.
     ///
     /// # Errors
     /// [`EvalError`]; `InvalidOption` for a lease of permits or of a fair read-write lock, for a

@@ -13,7 +13,8 @@ use edgelatch_proto::protocol::calls::IdempotentCall;
 use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::ScriptCall;
 
-/// The only endpoint of a client of one gateway.
+/// The endpoint of a [`Client`], which has one gateway. Only the engines of multi-locks and
+/// redLocks have several.
 pub(super) const ONLY_ENDPOINT: EndpointId = EndpointId(0);
 
 impl<T: Transport, H: Host> Client<T, H> {
@@ -73,7 +74,7 @@ impl<T: Transport, H: Host> Client<T, H> {
 }
 
 /// Returns the reply of a query or of an idempotent call, and whether an earlier attempt may have
-/// been executed.
+/// been executed with another reply; always false for an idempotent call, whose reply is recorded.
 pub(super) fn replied(outcome: Option<Outcome>) -> Result<(Reply, bool), RequestError> {
     match outcome {
         Some(Outcome::Replied(reply, unsure)) => reply.map(|reply| (reply, unsure)),

@@ -8,21 +8,23 @@
 //! The longest such time is the number of competitors, multiplied by the mean distance between two
 //! retries. The distance is the shortest observed hand-off, multiplied by a factor. The factor
 //! grows when the message of a grant arrives while this client's retry has no reply yet, and
-//! shrinks otherwise. The message may be that of this client's own grant, so about two retries per
-//! hand-off count, and one or two are wasted. A client without competitors retries at once.
+//! shrinks otherwise. It settles where about two clients have a retry in flight at that moment. One
+//! of them may be the granted one, so one or two retries per hand-off are wasted. A client without
+//! competitors retries at once.
 
 use core::time::Duration;
 
 use crate::protocol::calls::GrantNotice;
 use crate::time::Instant;
 
-/// The assumed number of competitors if Redis does not report the number of listeners.
+/// The assumed number of competitors after a grant without a number of listeners.
 const COMPETITORS_UNKNOWN: u32 = 7;
 /// The assumed time of a hand-off before one was observed.
 const HANDOFF_UNKNOWN: Duration = Duration::from_millis(5);
 /// A hand-off counts as at least this long: the clock may not have advanced between its messages.
 const HANDOFF_MIN: Duration = Duration::from_millis(1);
-/// The upper limit of the random time: the number of competitors may have fallen.
+/// The upper limit of the random time. If competitors have left since the last grant, the object
+/// stays free for no longer than this.
 const RETRY_SPREAD_MAX: Duration = Duration::from_secs(2);
 /// The factor 1 in fixed-point arithmetic.
 const FACTOR_ONE: u32 = 1024;
@@ -34,7 +36,8 @@ const FACTOR_MAX: u32 = FACTOR_ONE * 32;
 /// The estimate for one topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentionEstimator {
-    /// The estimated number of other clients: those that received the last grant, if known.
+    /// The estimated number of other clients: the listeners of the last published grant except this
+    /// client, halved for each later grant that was not published. 0 before the first grant.
     competitors: u32,
     /// The shortest recent time between the messages of a release and of the next grant.
     min_handoff: Option<Duration>,
@@ -64,8 +67,8 @@ impl ContentionEstimator {
     /// Records a message that the object was released.
     pub fn on_release(&mut self, now: Instant) {
         if self.free_since.replace(now).is_some() {
-            // The grant between two releases was not published, probably because no client would
-            // have received it: competitors may have left.
+            // The grant between the two releases was not published. A waiter would have published
+            // it, so fewer clients may be waiting.
             self.competitors /= 2;
         }
         self.last_message_at = Some(now);
@@ -73,7 +76,7 @@ impl ContentionEstimator {
 
     /// Records a published grant. `retry_in_flight`: whether this client had sent a retry without a
     /// reply yet, or was just beginning one, when the message arrived. A retry that waits for its
-    /// random time does not count.
+    /// random time does not count. Ignored unless a release was recorded since the last grant.
     pub fn on_grant(&mut self, grant: GrantNotice, retry_in_flight: bool, now: Instant) {
         let GrantNotice { listeners, .. } = grant;
         self.competitors = listeners.map_or(COMPETITORS_UNKNOWN, |count| count.saturating_sub(1));
@@ -82,8 +85,9 @@ impl ContentionEstimator {
             // The recorded minimum rises slowly, since hand-offs may have become slower.
             let before = self.min_handoff.map_or(handoff, |before| before + before / 8);
             self.min_handoff = Some(handoff.min(before));
-            // Grows by half if this client's retry was under way: it was wasted, unless the grant
-            // is its own. Otherwise shrinks by the share 4/(5n) of itself, for n clients.
+            // Grows by half if this client's retry was in flight: it was wasted, unless the grant
+            // is its own. Otherwise shrinks by the share 4/(5n) of itself, for n clients. If two of
+            // them have a retry in flight, growth and shrinkage cancel out: 2 ln 1.5 is about 4/5.
             let factor = if retry_in_flight {
                 self.spread_factor + self.spread_factor / 2
             } else {
