@@ -30,7 +30,8 @@ pub(super) struct Checker {
     /// The owners by their latches.
     owners: Owners,
     pub(super) requests: Requests,
-    /// The number of permits of a semaphore that Redisson holds.
+    /// The number of permits of a semaphore that Redisson holds. Its permits with ids are in the
+    /// set of permits instead.
     pub(super) java_held: i64,
     /// The permits with ids that Redisson holds, and their ends by Redis' clock.
     pub(super) java_ids: BTreeMap<String, u64>,
@@ -56,7 +57,9 @@ impl Checker {
 
     /// Records that the owners with these latches must not be granted any more.
     pub(super) fn record_end(&mut self, latches: &BTreeSet<String>) {
-        latches.iter().for_each(|latch| _ = self.owners.record_end(latch));
+        for latch in latches {
+            self.owners.record_end(latch);
+        }
     }
 
     /// Records a script of this library.
@@ -66,6 +69,7 @@ impl Checker {
         reply: &Reply,
         coverage: &mut Coverage,
     ) -> Check {
+        // The first key of a request for an owner is the owner's latch.
         let (args, latch, code) = (call.args(), &call.keys()[0], reply.code);
         match call.script().name {
             "semaphore_acquire" | "permits_acquire" => {
@@ -75,6 +79,7 @@ impl Checker {
                     args[FIRST_PERMIT_ID_ARG..].iter().map(|id| raw(id)).collect()
                 };
                 self.members.insert(latch.clone(), members);
+                // A repeat of a grant has another code.
                 if code == Code::Done {
                     coverage.count("grants");
                     return self.on_granted(latch, &reply.value);
@@ -82,14 +87,16 @@ impl Checker {
                 if code == Code::No {
                     coverage.count("refusals");
                     // A refused last try leaves a tombstone. With a bound this ends its owner: no
-                    // copy is executed after the tombstone has expired. Without a bound a later
-                    // copy may still be granted, so the owner has not ended.
+                    // copy is executed after the tombstone has expired. Without a bound, as in the
+                    // first request of a client for a hold with a lease time, a copy may still be
+                    // granted then, and that hold expires: the owner has not ended.
                     if args[arg::LAST_TRY] == "1" && !args[arg::NOT_AFTER].is_empty() {
                         self.owners.record_end(latch);
                     }
                 }
             }
-            "semaphore_release" | "permits_release" => drop(self.owners.record_end(latch)),
+            "semaphore_release" | "permits_release" => _ = self.owners.record_end(latch),
+            // A call with a negative code was not executed.
             "semaphore_change" | "permits_change" if code as i64 >= 0 && !is_repeated(reply) => {
                 coverage.count("changes");
                 self.requests.record_execution(

@@ -22,13 +22,15 @@ use super::runner::{Check, Env, Network, Plan, Request, Scenario, assert_all_hol
 use checker::{Checker, SET_OF_PERMITS};
 use test_support::calls::lease;
 use test_support::script_model::Value;
-use test_support::script_model::holds::raw;
 use test_support::script_model::java_permits::JavaPermits;
 
 const NAME: &str = "job";
 /// The number of permits when a schedule begins.
 const PERMITS: i64 = 4;
 const CLIENTS: usize = 3;
+/// The probabilities, after each event, that a latch is evicted and that Redisson does something.
+const EVICTION_PERCENT: u32 = 5;
+const JAVA_PERCENT: u32 = 25;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -44,7 +46,7 @@ const KINDS: [Kind; 2] = [Kind::Semaphore, Kind::Permits];
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     kind: Kind,
-    /// How many of ten acquisitions are without a lease; such a hold has no end.
+    /// How many of ten acquisitions are without a lease time; such a hold has no end.
     endless_of_ten: u8,
     /// The largest skew of Redisson's clocks, in milliseconds; `None` without a Redisson client.
     max_java_skew: Option<i64>,
@@ -52,7 +54,7 @@ struct Settings {
     tolerated_skew: u64,
     /// Whether Redis evicts owners' latches. A client that repeats an acquisition may then learn
     /// that its hold is lost, and an owner may be granted again; but no permit is counted twice,
-    /// and a hold that a client relies on stays.
+    /// and a hold stays if its client knows that it was granted.
     evicts_latches: bool,
 }
 
@@ -123,11 +125,11 @@ impl Scenario for PermitSchedule {
 
     fn interfere(&mut self) -> Check {
         let env = &mut self.machines.env;
-        let evicts = self.settings.evicts_latches && env.chance(5);
+        let evicts = self.settings.evicts_latches && env.chance(EVICTION_PERCENT);
         if let Some(latch) = env.rng.choice(self.checker.latches()).filter(|_| evicts) {
             env.model.delete(latch);
         }
-        if self.settings.max_java_skew.is_some() && env.chance(25) {
+        if self.settings.max_java_skew.is_some() && env.chance(JAVA_PERCENT) {
             self.run_java();
         }
         Ok(())
@@ -192,7 +194,7 @@ impl PermitSchedule {
         let now = i64::try_from(env.now).unwrap() + self.java_skew;
         let at = JavaPermits { name: NAME, held: SET_OF_PERMITS, now, server: env.now };
         if acquires {
-            let id = raw(&format!("f{:031x}", env.rng.u64(..)));
+            let id = format!("Redisson's {:016x}", env.rng.u64(..));
             let ends = now + env.rng.i64(1_000..20_000);
             if env.model.java_takes_ids(at, ends, std::slice::from_ref(&id)).is_ok() {
                 env.coverage.count("Redisson permits");
@@ -220,10 +222,11 @@ fn permits(count: u16, skew: u64) -> PermitCalls {
 
 /// Draws an idempotent call that changes the number of permits. `drain` removes all free ones.
 fn draw_change(kind: Kind, rng: &mut Rng) -> IdempotentCall {
-    let semaphore = semaphore(1);
+    // These calls depend neither on the number of permits of an acquisition nor on the skew.
+    let (semaphore, permits) = (semaphore(1), permits(1, 0));
     match (kind, rng.u8(0..5)) {
-        (Kind::Permits, 0..2) => permits(1, 0).add(1),
-        (Kind::Permits, _) => permits(1, 0).add(-1),
+        (Kind::Permits, 0..2) => permits.add(1),
+        (Kind::Permits, _) => permits.add(-1),
         (Kind::Semaphore, 0) => semaphore.add(2),
         (Kind::Semaphore, 1) => semaphore.add_if_exists(PermitCount::new(1).unwrap()),
         (Kind::Semaphore, 2) => semaphore.drain(),

@@ -26,7 +26,7 @@ fn assert_both_need(change: impl Fn(Plan<Settings>) -> Plan<Settings>, expected:
     }
 }
 
-/// Gives all holds a lease, so that they can expire.
+/// Gives all holds a lease time, so that they can expire.
 fn with_lease_times(plan: Plan<Settings>) -> Plan<Settings> {
     plan.with(|plan| plan.settings.endless_of_ten = 0)
 }
