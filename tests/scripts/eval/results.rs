@@ -6,35 +6,36 @@ use edgelatch_proto::protocol::reply::{Code, Reply};
 use edgelatch_proto::protocol::script::Bound;
 use serde_json::{Value, json};
 
-use test_support::calls::{begin_exchange, bound, lease, lock, owner, request, token};
+use super::held::{acquire, bound_in_ten_minutes};
+use test_support::calls::{begin_exchange, bound, lock, owner, request, token};
 use test_support::redis::Redis;
 
-/// A lock that is held, and its hold's data.
-struct Held {
+/// The lock `job`, which owner 1 holds.
+struct HeldLock {
     redis: Redis,
     bound: Bound,
-    grant: u64,
+    fencing: u64,
+    /// The number of the last request.
     requests: u64,
 }
 
-impl Held {
+impl HeldLock {
     async fn start() -> Self {
         let redis = Redis::start().await;
-        let bound = bound(redis.now_ms().await + 600_000, 90_000);
-        let take = lock("job").acquire(request(1), bound, &owner(1), lease(600_000), true);
-        let grant = redis.run(&take).await.value.parse().unwrap();
-        Self { redis, bound, grant, requests: 1 }
+        let bound = bound_in_ten_minutes(&redis).await;
+        let fencing = acquire(&redis, &lock("job"), bound).await;
+        Self { redis, bound, fencing, requests: 1 }
     }
 
     async fn try_run(&mut self, script: &str) -> redis::RedisResult<Reply> {
         self.requests += 1;
         let keys = vec!["{job}:a".into(), "{job}:b".into()];
         let own = UserScript::new(script, keys, vec!["x".into(), "é".into()]).unwrap();
-        let call = lock("job").0.eval(owner(1), token(self.grant), &own).unwrap();
+        let call = lock("job").0.eval(owner(1), token(self.fencing), &own).unwrap();
         let call = call.call(request(self.requests), self.bound);
         let cells = self.redis.cells(&call).await?;
         let reply = Reply::read(&cells, call.request).unwrap();
-        // A repeated call returns the same.
+        // A repeated call returns the recorded result, with 1 as `ms`.
         let again = self.redis.run(&call).await;
         assert_eq!((again.code, &again.value, again.ms), (reply.code, &reply.value, 1), "{script}");
         Ok(reply)
@@ -59,8 +60,8 @@ impl Held {
 }
 
 #[tokio::test]
-async fn a_script_sees_its_own_keys_and_arguments_and_nothing_of_ours() {
-    let mut held = Held::start().await;
+async fn a_script_sees_its_own_keys_and_arguments_and_no_name_of_the_library() {
+    let mut held = HeldLock::start().await;
     let seen = held.result("return {KEYS,ARGV,#KEYS,#ARGV}").await;
     assert_eq!(seen, json!([["{job}:a", "{job}:b"], ["x", "é"], 2, 2]));
     for name in ["now", "out", "rid", "bound", "json", "note", "window", "record", "t"] {
@@ -74,7 +75,8 @@ async fn a_script_sees_its_own_keys_and_arguments_and_nothing_of_ours() {
 
 #[tokio::test]
 async fn results_of_all_types_are_returned_as_json() {
-    let mut held = Held::start().await;
+    let mut held = HeldLock::start().await;
+    // The scripts run in this order: one sets the key that the next one reads.
     for (script, wanted) in [
         ("local nothing", json!(null)),
         ("return nil", json!(null)),
@@ -104,7 +106,7 @@ async fn results_of_all_types_are_returned_as_json() {
 
 #[tokio::test]
 async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
-    let mut held = Held::start().await;
+    let mut held = HeldLock::start().await;
     for (script, failure) in [
         ("error('mine')", "mine"),
         ("error({err='CODE and more'})", "CODE and more"),
@@ -120,7 +122,8 @@ async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
         ("return {a='\\195'}", "not UTF-8"),
         ("return '\\195 \\169'", "not UTF-8"),
         ("local t={} t[1]=t return t", "stack overflow"),
-        ("return string.rep('x',30000)", "larger than 30000 bytes"),
+        // 30,001 bytes with the quotes of its JSON.
+        ("return string.rep('x',29999)", "larger than 30000 bytes"),
         ("error('\\1\\200'..string.rep('y',5000),0)", "??yyyy"),
     ] {
         let text = held.failure(script).await;
@@ -135,41 +138,44 @@ async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
 
 #[tokio::test]
 async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
-    let mut held = Held::start().await;
+    let mut held = HeldLock::start().await;
     let before = held.redis.dump().await;
     for script in ["return +", "end", "if true then", "--[[ open", "return 1 end function x("] {
         let error = held.try_run(script).await.unwrap_err();
-        assert!(error.to_string().contains("ompil"), "{script}: {error}");
+        assert!(error.to_string().contains("compiling"), "{script}: {error}");
     }
     assert!(before.keys().eq(held.redis.dump().await.keys()));
 }
 
 #[tokio::test]
 async fn a_copy_that_finds_only_the_first_record_has_an_unknown_outcome() {
-    let held = Held::start().await;
+    let held = HeldLock::start().await;
     let own = UserScript::new("return 1", Vec::new(), Vec::new()).unwrap();
-    let call = lock("job").0.eval(owner(1), token(held.grant), &own).unwrap();
+    let call = lock("job").0.eval(owner(1), token(held.fencing), &own).unwrap();
     let call = call.call(request(9), held.bound);
-    // The record that is written before the caller's script runs; its result replaces it.
+    // The record that is written before the caller's script runs, and replaced by the result: the
+    // code of `Unknown`, and no value.
     held.redis.query::<String>(&["SET", &call.keys()[0], "-5:0", "PX", "60000"]).await;
     assert_eq!(held.redis.run(&call).await.code, Code::Unknown);
 }
 
 #[tokio::test]
-async fn a_caller_s_text_is_sent_as_eval_after_the_line_that_allows_key_locking() {
+async fn a_caller_s_script_is_sent_by_eval_and_to_upstash_with_the_line_for_key_locking() {
+    let (plain, key_locking) = (false, true);
     let own = UserScript::new("return 'mine'", Vec::new(), Vec::new()).unwrap();
     let call = lock("job").0.eval(owner(1), token(7), &own).unwrap();
     let call = call.call(request(9), bound(1, 0));
-    assert_eq!((call.sha1(false), call.sha1(true)), (None, None));
+    assert_eq!((call.sha1(plain), call.sha1(key_locking)), (None, None));
+    // It makes Upstash lock only the declared keys; any other Redis rejects it.
     let line = "#!lua flags=allow-key-locking\n";
-    assert_eq!(call.source(true), line.to_owned() + &call.source(false));
-    assert!(call.source(false).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
+    assert_eq!(call.source(key_locking), line.to_owned() + &call.source(plain));
+    assert!(call.source(plain).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
     for (url, begins) in [("https://a.example", ""), ("https://a.upstash.io", line)] {
         let gateway = Gateway::upstash(url, "token").unwrap();
         let (_, request) = begin_exchange(&gateway, &call, &GatewayCapabilities::default());
         let words: Vec<String> = serde_json::from_str(&request.body).unwrap();
         assert_eq!(words[0], "EVAL");
-        assert_eq!(words[1], begins.to_owned() + &call.source(false));
+        assert_eq!(words[1], begins.to_owned() + &call.source(plain));
         assert_eq!(words[2], call.keys().len().to_string());
     }
 }
