@@ -6,7 +6,7 @@ use edgelatch_proto::protocol::reply::RespValue;
 use edgelatch_proto::protocol::script::{Script, scripts};
 
 /// The function that precedes the source of a script of the caller.
-const CALLERS_SCRIPT: &str = "local function own(";
+const CALLERS_SCRIPT: &str = "local own=(function(";
 /// The error for a script of the caller. It has the form of an error of Redis' compiler, whose
 /// diagnostic clients report.
 const NO_LUA: &str = "ERR Error compiling script (new function): user_script:1: a gateway in memory runs no Lua of the caller";

@@ -194,7 +194,7 @@ async fn a_script_that_does_not_compile_is_reported_in_redis_words() {
     let lease = env.client().lock("job").unwrap().acquire().await.unwrap();
     for (text, response) in [
         ("return +", "unexpected symbol near '+'"),
-        ("if true then", "'end' expected (to close 'function' at line 1) near '<eof>'"),
+        ("if true then", "'end' expected (to close 'function' at line 1) near ')'"),
         ("local t = #", "unexpected symbol near 'end'"),
         ("#", "unexpected symbol near '#'"),
         ("x = 1 = 2", "unexpected symbol near '='"),

@@ -46,7 +46,7 @@ impl KnownScript {
     fn by_text(text: &str) -> Option<Self> {
         // A caller's own script precedes the source of `eval`, and clients send it whole each time.
         let eval = || scripts::ALL.iter().position(|script| script.name == "eval");
-        let own = text.contains("local function own(").then(eval).flatten();
+        let own = text.contains("local own=(function(").then(eval).flatten();
         own.or_else(|| SOURCES.iter().position(|source| source == text)).map(Self)
     }
 

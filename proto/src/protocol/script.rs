@@ -216,10 +216,13 @@ impl ScriptCall {
     /// Returns the text, which is sent when Redis does not know it.
     pub fn source(&self, key_locking: bool) -> String {
         let Some(text) = &self.parts.callers else { return self.parts.script.source(key_locking) };
-        // The key-locking line stays the first, and the caller's lines keep their numbers.
+        // The key-locking line stays the first, and the caller's lines keep their numbers. After a
+        // `return`, a text that ends its function early does not compile: the rest of it would run
+        // without a lease.
         let (line, script) =
             (self.parts.script.first_line(key_locking), self.parts.script.source(false));
-        [line, "local function own(KEYS,ARGV) ", text, "\nend\n", &script].concat()
+        [line, "local own=(function() return function(KEYS,ARGV) ", text, "\nend end)()\n", &script]
+            .concat()
     }
 
     /// The SHA-1 of [`source`](Self::source); `None` with a caller's script, which is always sent

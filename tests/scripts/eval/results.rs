@@ -64,7 +64,7 @@ async fn a_script_sees_its_own_keys_and_arguments_and_no_name_of_the_library() {
     let mut held = HeldLock::start().await;
     let seen = held.result("return {KEYS,ARGV,#KEYS,#ARGV}").await;
     assert_eq!(seen, json!([["{job}:a", "{job}:b"], ["x", "é"], 2, 2]));
-    for name in ["now", "out", "rid", "bound", "json", "note", "window", "record", "t"] {
+    for name in ["own", "now", "out", "rid", "bound", "json", "note", "window", "record", "t"] {
         let failure = held.failure(&format!("return {name}")).await;
         assert!(failure.contains("nonexistent global variable"), "{name}: {failure}");
         let failure = held.failure(&format!("{name}=1")).await;
@@ -140,7 +140,15 @@ async fn an_error_of_a_script_is_reported_and_the_script_not_repeated() {
 async fn a_text_that_is_no_lua_is_refused_before_anything_runs() {
     let mut held = HeldLock::start().await;
     let before = held.redis.dump().await;
-    for script in ["return +", "end", "if true then", "--[[ open", "return 1 end function x("] {
+    // Two of the texts end the function that they are the body of, and begin another block.
+    for script in [
+        "return +",
+        "end",
+        "if true then",
+        "--[[ open",
+        "return 1 end function x(",
+        "return 1 end redis.call('SET',KEYS[1],'x') do",
+    ] {
         let error = held.try_run(script).await.unwrap_err();
         assert!(error.to_string().contains("compiling"), "{script}: {error}");
     }
@@ -169,7 +177,8 @@ async fn a_caller_s_script_is_sent_by_eval_and_to_upstash_with_the_line_for_key_
     // It makes Upstash lock only the declared keys; any other Redis rejects it.
     let line = "#!lua flags=allow-key-locking\n";
     assert_eq!(call.source(key_locking), line.to_owned() + &call.source(plain));
-    assert!(call.source(plain).starts_with("local function own(KEYS,ARGV) return 'mine'\nend\n"));
+    let function = "local own=(function() return function(KEYS,ARGV) return 'mine'\nend end)()\n";
+    assert!(call.source(plain).starts_with(function));
     for (url, begins) in [("https://a.example", ""), ("https://a.upstash.io", line)] {
         let gateway = Gateway::upstash(url, "token").unwrap();
         let (_, request) = begin_exchange(&gateway, &call, &GatewayCapabilities::default());

@@ -1,6 +1,7 @@
 -- Runs a caller's own script, once, and only while a lease is held. The caller's script precedes
--- this text as `local function own(KEYS,ARGV) … end`: before everything else, so that it cannot
--- reach a local name of ours.
+-- this text as `local own=(function() return function(KEYS,ARGV) … end end)()`: before everything
+-- else, so that it cannot reach a local name of ours, and after a `return`, so that a text with an
+-- `end` too many does not compile.
 --
 -- KEYS  1 record of this request, 2 latch of the owner, from 3 on the objects that are held, then
 --         the caller's keys
