@@ -305,8 +305,9 @@ export interface Lease {
   isHeld(): Promise<boolean>;
   /**
    * Extends the hold to at least `leaseMs` from now (100 to 86 400 000; default its lease). A hold
-   * that includes the read side of a read-write lock is extended by at most `peerWatchdogMs` at a
-   * time, and renewed until then (see {@link ReadWriteOptions.peerWatchdogMs}).
+   * whose requests have a longest lease ({@link ReadWriteOptions.peerWatchdogMs},
+   * {@link RedLockOptions.rejoinDelayMs}) is extended by at most that at a time, and renewed until
+   * then.
    * @throws {LeaseLostError} the hold is gone.
    * @throws {GatewayRefusedError | GatewayUnreachableError | InvalidOptionError} the hold lasts at
    * least as long as before.

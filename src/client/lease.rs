@@ -221,14 +221,15 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Extends the hold to at least `lease` from now: 100 ms to 24 h in whole milliseconds; `None`
     /// for the lease of the acquisition.
     ///
-    /// A hold that includes the read side of a read-write lock is extended by
-    /// [`peer_watchdog`](super::ReadWriteSettings::peer_watchdog) at a time, as in an acquisition:
-    /// a longer `lease` is renewed until its end, while the hold is [kept](Self::keep).
+    /// A longer `lease` than the longest of one request
+    /// ([`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog),
+    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)) is renewed until
+    /// its end, while the hold is [kept](Self::keep), as after an acquisition.
     ///
     /// # Errors
     /// [`RequestError::Lost`] if the hold is gone or was released. [`RequestError::InvalidOption`]
-    /// if `lease` is out of range, or longer than the rejoin delay of a redLock. After any error
-    /// but `Lost` the hold lasts at least as long as before.
+    /// if `lease` is out of range. After any error but `Lost` the hold lasts at least as long as
+    /// before.
     pub async fn renew(&self, lease: Option<Duration>) -> Result<(), Error<RequestError>> {
         let lease = lease.map(LeaseTime::new).transpose()?;
         let outcome = self

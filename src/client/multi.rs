@@ -31,10 +31,9 @@ impl RedLockSettings {
     ///
     /// All clients of the lock should set the same delay. The lease of each request to Redis is
     /// then at most the delay: a longer hold is renewed until its end, while it is
-    /// [kept](super::Lease::keep), and [`renew`](super::Lease::renew) rejects a lease longer than
-    /// the delay. A longer delay costs a node's vote for a longer time after each restart, with or
-    /// without its data: after a restart of two of three nodes no client acquires the lock before
-    /// the delay is over. A shorter delay costs more renewals.
+    /// [kept](super::Lease::keep). A longer delay costs a node's vote for a longer time after each
+    /// restart, with or without its data: after a restart of two of three nodes no client acquires
+    /// the lock before the delay is over. A shorter delay costs more renewals.
     ///
     /// Each node must allow scripts to run `INFO`; a node that does not rejects the acquisition.
     /// The delay detects only a start of the Redis process. It detects neither `FLUSHALL` nor a

@@ -198,6 +198,23 @@ async fn a_long_renewal_on_demand_of_a_read_is_kept_to_its_end() {
 }
 
 #[tokio::test]
+async fn a_renewal_of_a_long_read_for_the_lease_of_its_acquisition_is_kept_to_its_end() {
+    let env = TestEnv::new().await;
+    let (client, host) = env.virtual_client();
+    let (begin, step) = (host.now(), Duration::from_secs(1));
+    let fixed = AcquireOptions::new().lease(Duration::from_secs(100));
+    let lease = shelf(&client).read().acquire_with(fixed).await.unwrap();
+    let kept = tokio::spawn(lease.keep());
+    let has_lasted = || host.now().max_elapsed(begin).as_secs();
+    until_in_virtual_time(&env, &host, step, || has_lasted() >= 60).await;
+    assert_eq!(lease.renew(None).await, Ok(()));
+    until_in_virtual_time(&env, &host, step, || kept.is_finished()).await;
+    assert_eq!(kept.await.unwrap(), LeaseEnd::Lost(LossReason::Expired));
+    assert!((158..=161).contains(&has_lasted()), "{} s", has_lasted());
+    lease.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_writer_that_is_preferred_keeps_new_readers_out() {
     let env = TestEnv::new().await;
     let client = env.client();

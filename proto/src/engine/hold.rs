@@ -11,7 +11,6 @@ use crate::error::{AcquireError, FailureKind, LossReason, RequestError};
 use crate::machine::{Lease, LeaseState, QuorumLease, Released, Renewed, combined};
 use crate::name::{FencingToken, GuardKey, OwnerId};
 use crate::time::Instant;
-use crate::timing::LeaseTime;
 
 /// The way in which a hold ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,11 +141,6 @@ impl Hold {
     /// The fencing token of one of the hold's names.
     pub(super) fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.counting_parts().find(|part| part.target.has_name(name)).map(|part| part.token)
-    }
-
-    /// The longest lease that each part may have.
-    pub(super) fn lease_max(&self) -> Option<LeaseTime> {
-        self.parts.iter().filter_map(|part| part.target.lease_max()).min()
     }
 
     pub(super) const fn hold_count(&self) -> u32 {

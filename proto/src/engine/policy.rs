@@ -11,10 +11,10 @@ use crate::timing::{AttemptTime, LeaseTime, Replicas, RequestBudget, WaitPolicy,
 pub(super) struct LeasePolicy {
     /// The lease of each request to Redis.
     pub(super) lease: LeaseTime,
+    /// The lease of the acquisition. If it is longer than that of a request, the hold is renewed
+    /// until this time after the sending of the granted request.
+    pub(super) whole: LeaseTime,
     pub(super) renews: bool,
-    /// How long the hold is renewed, from the sending of the granted request; `None` for no limit,
-    /// or without renewals.
-    pub(super) renews_for: Option<Duration>,
     /// The longest lease of one request to Redis.
     pub(super) lease_max: Option<LeaseTime>,
 }
@@ -25,22 +25,17 @@ impl LockSpec {
         let lease_max = self.lease_max;
         let capped = |lease: LeaseTime| lease_max.map_or(lease, |max| lease.min(max));
         match hold {
-            HoldTime::AsUsual if self.first.holds_permits() => LeasePolicy {
-                lease: LeaseTime::ENDLESS,
-                renews: false,
-                renews_for: None,
-                lease_max,
-            },
-            HoldTime::AsUsual | HoldTime::Renewed => LeasePolicy {
-                lease: capped(LeaseTime::DEFAULT),
-                renews: true,
-                renews_for: None,
-                lease_max,
-            },
+            HoldTime::AsUsual if self.first.holds_permits() => {
+                let lease = LeaseTime::ENDLESS;
+                LeasePolicy { lease, whole: lease, renews: false, lease_max }
+            }
+            HoldTime::AsUsual | HoldTime::Renewed => {
+                let lease = capped(LeaseTime::DEFAULT);
+                LeasePolicy { lease, whole: lease, renews: true, lease_max }
+            }
             HoldTime::Fixed(whole) => {
                 let lease = capped(whole);
-                let renews = lease < whole;
-                LeasePolicy { lease, renews, renews_for: renews.then_some(whole.get()), lease_max }
+                LeasePolicy { lease, whole, renews: lease < whole, lease_max }
             }
         }
     }

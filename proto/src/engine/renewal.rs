@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use super::hold::Hold;
 use super::operation::{NO_REPLY, Outcome, Task};
 use super::runner::Runner;
-use super::{Context, EndpointId, Engine, HoldId, LeaseEnd, OpId, ScopeId};
-use crate::error::{InvalidOption, LossReason, RequestError};
+use super::{Context, EndpointId, Engine, HoldId, OpId, ScopeId};
+use crate::error::{LossReason, RequestError};
 use crate::machine::{JoinAll, LockState, Query, RenewalOnDemand, Renewed};
 use crate::name::OwnerId;
 use crate::protocol::calls::Target;
@@ -14,7 +14,8 @@ use crate::protocol::reply::Reply;
 use crate::timing::LeaseTime;
 
 impl Engine {
-    /// Extends a hold to at least `lease` from now; `None` for the lease of the acquisition.
+    /// Extends a hold to at least `lease` from now; `None` for the lease of the acquisition. If a
+    /// request may not ask for the whole lease, the rest is renewed while the hold is kept.
     pub fn renew(
         &mut self,
         scope: ScopeId,
@@ -39,24 +40,12 @@ impl Engine {
         lease: Option<LeaseTime>,
         cx: &mut Context<'_>,
     ) -> Result<(Vec<RenewalOnDemand>, Vec<EndpointId>), RequestError> {
-        let end = match self.hold(id) {
-            Some(hold) if lease.zip(hold.lease_max()).is_some_and(|(lease, max)| lease > max) => {
-                let accepted = "no more than the delay after which a node rejoins";
-                return Err(InvalidOption::new("lease", accepted).into());
-            }
-            Some(_) => self.hold_end(id, cx),
-            None => Some(LeaseEnd::Lost(LossReason::Gone)),
-        };
-        match end {
-            Some(LeaseEnd::Lost(reason)) => return Err(RequestError::Lost(reason)),
-            Some(LeaseEnd::Released) => return Err(RequestError::Lost(LossReason::Gone)),
-            None => {}
-        }
+        self.check_lasts(id, cx).map_err(RequestError::Lost)?;
         let (mut renewals, mut endpoints) = (Vec::new(), Vec::new());
         let Some(hold) = self.holds.get_mut(id.0) else { return Err(NO_REPLY) };
         let schedule = hold.schedule;
+        let lease = schedule.limited(lease.unwrap_or(schedule.whole));
         for part in hold.parts.iter_mut().filter(|part| part.counts) {
-            let lease = schedule.limited(lease.unwrap_or_else(|| part.grant.lease.time()));
             let entropy = cx.draw().ok_or(RequestError::NoEntropy)?;
             let Some(endpoint) = self.endpoints.get(part.endpoint) else { continue };
             let (attempt, clock) = (endpoint.gateway.attempt(), endpoint.clock());
@@ -85,8 +74,8 @@ impl Engine {
             return self.finish_or_discard(op, Outcome::Renewed(Err(NO_REPLY)), cx);
         };
         let outcome = hold.on_renewal(outcomes);
-        if let (Ok(()), Some(lease)) = (&outcome, lease) {
-            hold.schedule.extend(lease, at);
+        if outcome.is_ok() {
+            hold.schedule.extend(lease.unwrap_or(hold.schedule.whole), at);
         }
         self.changed.push(id);
         self.finish_or_discard(op, Outcome::Renewed(outcome), cx);

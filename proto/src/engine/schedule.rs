@@ -11,6 +11,8 @@ pub(super) struct RenewalSchedule {
     pub(super) renews: bool,
     /// The lease of each renewal.
     pub(super) lease: LeaseTime,
+    /// The lease of the acquisition, for which a renewal on demand without a time extends the hold.
+    pub(super) whole: LeaseTime,
     /// When the renewals end; `None` for not before the release.
     pub(super) ends_at: Option<Instant>,
     /// The longest lease of one request.
@@ -20,13 +22,9 @@ pub(super) struct RenewalSchedule {
 impl RenewalSchedule {
     /// Creates the schedule of a hold that was requested at `sent_at`.
     pub(super) fn new(policy: LeasePolicy, sent_at: Instant) -> Self {
-        let LeasePolicy { lease, renews, renews_for, lease_max } = policy;
-        Self {
-            renews,
-            lease,
-            ends_at: renews_for.map(|renews_for| sent_at + renews_for),
-            lease_max,
-        }
+        let LeasePolicy { lease, whole, renews, lease_max } = policy;
+        let ends_at = (lease < whole).then(|| sent_at + whole.get());
+        Self { renews, lease, whole, ends_at, lease_max }
     }
 
     /// Limits the lease of a renewal on demand to the longest of one request.
@@ -63,17 +61,15 @@ mod tests {
     }
 
     /// The schedule of a hold with this lease, of a kind whose requests have at most 30 s.
-    fn schedule(lease: u64, renews: bool, renews_for: Option<u64>) -> RenewalSchedule {
-        let (renews_for, lease_max) = (renews_for.map(Duration::from_secs), Some(secs(30)));
-        RenewalSchedule::new(
-            LeasePolicy { lease: secs(lease), renews, renews_for, lease_max },
-            SENT,
-        )
+    fn schedule(whole: u64, renews: bool) -> RenewalSchedule {
+        let (whole, max) = (secs(whole), secs(30));
+        let policy = LeasePolicy { lease: whole.min(max), whole, renews, lease_max: Some(max) };
+        RenewalSchedule::new(policy, SENT)
     }
 
     #[test]
     fn a_renewal_on_demand_beyond_one_request_is_renewed_to_its_end() {
-        let mut fixed = schedule(10, false, None);
+        let mut fixed = schedule(10, false);
         fixed.extend(secs(600), SENT + Duration::from_secs(5));
         assert_eq!((fixed.renews, fixed.lease), (true, secs(30)));
         assert_eq!(fixed.ends_at, Some(SENT + Duration::from_secs(605)));
@@ -86,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_renewal_on_demand_within_one_request_changes_no_schedule() {
-        for before in [schedule(10, false, None), schedule(30, true, Some(600))] {
+        for before in [schedule(10, false), schedule(600, true)] {
             let mut after = before;
             after.extend(secs(30), SENT);
             assert_eq!(after, before);
@@ -95,15 +91,15 @@ mod tests {
 
     #[test]
     fn renewals_without_an_end_get_none_on_demand() {
-        let mut after = schedule(30, true, None);
+        let mut after = schedule(30, true);
         after.extend(secs(600), SENT);
-        assert_eq!(after, schedule(30, true, None));
+        assert_eq!(after, schedule(30, true));
     }
 
     #[test]
     fn a_kind_without_a_limit_requests_the_whole_lease_at_once() {
-        let policy =
-            LeasePolicy { lease: secs(10), renews: false, renews_for: None, lease_max: None };
+        let lease = secs(10);
+        let policy = LeasePolicy { lease, whole: lease, renews: false, lease_max: None };
         let before = RenewalSchedule::new(policy, SENT);
         let mut after = before;
         after.extend(secs(600), SENT);

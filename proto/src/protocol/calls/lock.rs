@@ -11,7 +11,7 @@ use crate::name::{FencingToken, LockName, OwnerId, RequestId};
 use crate::protocol::key;
 use crate::protocol::reply::Reply;
 use crate::protocol::script::{Bound, Publish, ScriptCall, scripts};
-use crate::timing::{LeaseTime, RejoinDelay, TOKEN_KEPT};
+use crate::timing::{RejoinDelay, TOKEN_KEPT};
 
 /// The error of `INFO`'s uptime: it counts whole seconds from the second of the start, so it may be
 /// ahead by almost one.
@@ -63,14 +63,6 @@ impl LockCalls {
     pub const fn not_before(mut self, delay: RejoinDelay) -> Self {
         self.vote.delay = Some(delay);
         self
-    }
-
-    /// The longest lease that a caller may request; `None` if there is no limit.
-    pub(super) const fn lease_max(&self) -> Option<LeaseTime> {
-        match self.vote.delay {
-            Some(delay) => Some(delay.lease_max()),
-            None => None,
-        }
     }
 
     /// Sets the token that the next grant is to store. The script accepts it if it is above the

@@ -143,11 +143,6 @@ impl Target {
         }
     }
 
-    /// The longest lease that a caller may request; `None` if there is no limit.
-    pub const fn lease_max(&self) -> Option<LeaseTime> {
-        if let Self::Lock(calls) = self { calls.lease_max() } else { None }
-    }
-
     /// Whether Redis keeps a queue of the waiters.
     pub const fn has_queue(&self) -> bool {
         matches!(self, Self::Fair(_) | Self::FairReadWrite(_))
@@ -322,7 +317,7 @@ impl Target {
 mod tests {
     use super::*;
     use crate::protocol::script::Publish;
-    use crate::timing::{PeerSkew, RejoinDelay};
+    use crate::timing::PeerSkew;
 
     fn name(text: &str) -> LockName {
         LockName::parse(text).unwrap()
@@ -371,15 +366,6 @@ mod tests {
         assert_eq!(counts, [1, 2, 0, 1, 0, 0, 1, 1]);
         let ids = all().map(|target| target.permit_ids(OwnerId::new([1; 16], 1)).len());
         assert_eq!(ids, [0, 0, 0, 0, 0, 0, 0, 1]);
-    }
-
-    #[test]
-    fn a_node_that_is_given_time_to_come_back_bounds_the_lease() {
-        let delay = RejoinDelay::new(Duration::from_secs(60)).unwrap();
-        let calls = LockCalls::new(name("a"), Publish::Plain);
-        assert_eq!(Target::Lock(calls.clone()).lease_max(), None);
-        let calls = calls.not_before(delay);
-        assert_eq!(Target::Lock(calls).lease_max(), Some(delay.lease_max()));
     }
 
     #[test]
