@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::future::pending;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
 
 use super::error::{Error, Kind, Object};
 use super::lock::RunError;
@@ -30,7 +30,7 @@ use edgelatch_proto::timing::LeaseTime;
 pub struct Lease<T: Transport, H: Host> {
     hold: Arc<HoldRef<T, H>>,
     /// Whether its release was begun.
-    released: Mutex<bool>,
+    released: AtomicBool,
     /// Whether errors leave out the names.
     redacts: bool,
 }
@@ -131,7 +131,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
             Some((target.name().clone(), grant.token))
         })?;
         let hold = Arc::new(HoldRef { shared, id, name, granted_token, observed });
-        Some(Self { hold, released: Mutex::new(false), redacts })
+        Some(Self { hold, released: AtomicBool::new(false), redacts })
     }
 
     pub(super) fn shared_hold(&self) -> Arc<HoldRef<T, H>> {
@@ -270,18 +270,19 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and
     /// expires.
     pub async fn release(&self) -> Result<Released, Error<ReleaseError>> {
-        let again = {
-            let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-            core::mem::replace(&mut *released, true)
-        };
-        let (observed, held_at_most) = (self.hold.observe_release(), self.remaining());
+        let again = self.released.swap(true, Ordering::Relaxed);
+        let observed = self.hold.observe_release();
         let outcome = self
             .hold
             .shared
             .perform(|engine, scope, cx| engine.release(scope, self.hold.id, again, cx));
         let released = match outcome.await {
             Some(Outcome::Released(released)) => released,
-            _ => Err(ReleaseError::Unknown { held_at_most, cause: FailureKind::NO_ANSWER }),
+            // An operation that is awaited has an outcome. Without one, no bound is known.
+            _ => Err(ReleaseError::Unknown {
+                held_at_most: Duration::MAX,
+                cause: FailureKind::NO_ANSWER,
+            }),
         };
         observed.end(&released);
         released.map_err(|kind| self.error(kind))
@@ -290,7 +291,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
 impl<T: Transport, H: Host> Drop for Lease<T, H> {
     fn drop(&mut self) {
-        if !*self.released.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        if !*self.released.get_mut() {
             let id = self.hold.id;
             self.hold.shared.change(|engine, cx| engine.leave(id, cx));
         }

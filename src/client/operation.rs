@@ -13,8 +13,8 @@ use crate::transport::Transport;
 use edgelatch_proto::engine::{Context, Engine, OpId, Outcome, ScopeId};
 
 impl<T: Transport, H: Host> Shared<T, H> {
-    /// Performs an operation, which begins at once. Returns `None` only if the operation was
-    /// removed.
+    /// Performs an operation, which begins at once. Returns `None` only if the engine has removed
+    /// the operation, which it does only after its future was dropped.
     pub(super) fn perform(
         self: &Arc<Self>,
         begin: impl FnOnce(&mut Engine, ScopeId, &mut Context<'_>) -> OpId,
