@@ -37,7 +37,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns a stream of the situations of the hold: the present one, and each later one.
     /// [`state`](Self::state) returns the state of the present situation.
     pub fn events(&self) -> Events<T, H> {
-        Events { hold: self.shared_hold(), seen: None }
+        Events { hold: self.hold_ref(), seen: None }
     }
 }
 

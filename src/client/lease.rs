@@ -61,7 +61,7 @@ impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
         // Removes the wakers that the futures of this lease have stored. They are woken too, so
         // that a task with another lease of this hold stores its waker again.
         self.shared.wake_tasks(Source::Hold(self.id));
-        self.shared.change(|engine, cx| engine.forget(self.id, cx));
+        self.shared.change(|engine, cx| engine.drop_reference(self.id, cx));
     }
 }
 
@@ -134,7 +134,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         Some(Self { hold, released: AtomicBool::new(false), redacts })
     }
 
-    pub(super) fn shared_hold(&self) -> Arc<HoldRef<T, H>> {
+    pub(super) fn hold_ref(&self) -> Arc<HoldRef<T, H>> {
         Arc::clone(&self.hold)
     }
 
@@ -293,7 +293,7 @@ impl<T: Transport, H: Host> Drop for Lease<T, H> {
     fn drop(&mut self) {
         if !*self.released.get_mut() {
             let id = self.hold.id;
-            self.hold.shared.change(|engine, cx| engine.leave(id, cx));
+            self.hold.shared.change(|engine, cx| engine.drop_lease(id, cx));
         }
     }
 }

@@ -231,9 +231,9 @@ impl Engine {
         self.with(Extent::Events, monotonic, wall, |module, cx| {
             let Some(hold) = hold_id(hold) else { return };
             if leaves {
-                module.engine.leave(hold, cx);
+                module.engine.drop_lease(hold, cx);
             }
-            module.engine.forget(hold, cx);
+            module.engine.drop_reference(hold, cx);
         })
     }
 

@@ -93,7 +93,7 @@ impl Engine {
 
     /// Removes a lease that was dropped without a release: the hold is renewed no more with its
     /// last one.
-    pub fn leave(&mut self, id: HoldId, cx: &mut Context<'_>) {
+    pub fn drop_lease(&mut self, id: HoldId, cx: &mut Context<'_>) {
         if let Some(hold) = self.holds.get_mut(id.0) {
             hold.remove_lease();
             self.changed.push(id);
@@ -103,7 +103,7 @@ impl Engine {
 
     /// Ends the reference of one acquisition to its hold. The hold is removed after the last one,
     /// and after the operations that still need it, such as a release.
-    pub fn forget(&mut self, id: HoldId, cx: &mut Context<'_>) {
+    pub fn drop_reference(&mut self, id: HoldId, cx: &mut Context<'_>) {
         if let Some(hold) = self.holds.get_mut(id.0) {
             hold.references = hold.references.saturating_sub(1);
         }

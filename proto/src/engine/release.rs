@@ -43,7 +43,7 @@ impl Engine {
     pub(super) fn release_unclaimed(&mut self, scope: ScopeId, id: HoldId, cx: &mut Context<'_>) {
         let op = self.release(scope, id, false, cx);
         self.detach(op, cx);
-        self.forget(id, cx);
+        self.drop_reference(id, cx);
     }
 
     pub(super) fn begin_release(&mut self, op: OpId, id: HoldId, cx: &mut Context<'_>) {

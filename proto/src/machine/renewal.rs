@@ -26,17 +26,17 @@ const CLOCK_LAG_ALLOWANCE: Duration = Duration::from_secs(1);
 pub(super) fn renewal_call(
     target: &Target,
     grant: &Grant,
-    lease: LeaseTime,
+    lease_time: LeaseTime,
     attempt: AttemptTime,
     clock: Option<ServerClock>,
     now: Instant,
     ids: &mut Ids,
 ) -> (ScriptCall, OutstandingBound) {
-    let bound = Bound::after(attempt.within(lease) + CLOCK_LAG_ALLOWANCE, clock, now);
+    let bound = Bound::after(attempt.within(lease_time) + CLOCK_LAG_ALLOWANCE, clock, now);
     let Grant { owner, token, .. } = *grant;
     let request = ids.request();
-    let script = target.renew(&Extension { request, bound, owner, lease, token });
-    (script, OutstandingBound::of(bound, lease))
+    let script = target.renew(&Extension { request, bound, owner, lease: lease_time, token });
+    (script, OutstandingBound::of(bound, lease_time))
 }
 
 /// The machine that renews a hold whenever a renewal is due, and watches the hold until it is lost
@@ -194,12 +194,12 @@ impl Renewal {
     }
 
     fn send_renewal(&mut self, now: Instant) {
-        let Some(lease) = self.lease_to_request(now) else { return self.stop_renewing() };
-        self.requested = lease;
+        let Some(lease_time) = self.lease_to_request(now) else { return self.stop_renewing() };
+        self.requested = lease_time;
         let (script, outstanding) = renewal_call(
             &self.target,
             &self.grant,
-            lease,
+            lease_time,
             self.attempt,
             self.clock,
             now,
@@ -207,7 +207,7 @@ impl Renewal {
         );
         self.outstanding = self.outstanding.and(outstanding);
         // At most half of the rest of the lease, so that there is time for another attempt.
-        let attempt_time = self.attempt.within(lease).min(self.lease.remaining(now) / 2);
+        let attempt_time = self.attempt.within(lease_time).min(self.lease.remaining(now) / 2);
         self.state = State::Requesting { request: RetriedCall::new(script, 1, attempt_time) };
     }
 
