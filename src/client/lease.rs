@@ -20,7 +20,7 @@ use edgelatch_proto::name::{FencingToken, LockName};
 use edgelatch_proto::protocol::calls::Target;
 use edgelatch_proto::timing::LeaseTime;
 
-/// The right to a lock for a limited time.
+/// The right to a lock, or to permits of a semaphore, for a limited time.
 ///
 /// Leases of one lock that were acquired through one [owner](super::Client::owner) share one hold.
 /// Release each of them; the last release ends the hold. Dropping a lease sends nothing. When the
@@ -47,7 +47,8 @@ pub(super) struct HoldRef<T: Transport, H: Host> {
 }
 
 impl<T: Transport, H: Host> HoldRef<T, H> {
-    /// Waits until the situation of the hold differs from `seen`, and returns it.
+    /// Waits until the situation of the hold differs from `seen`, and returns it. The engine has
+    /// the hold as long as this reference exists.
     pub(super) async fn situation_changed(&self, seen: Option<Situation>) -> Situation {
         let changed =
             |engine: &mut Engine| engine.situation(self.id).filter(|now| seen != Some(*now));
@@ -58,8 +59,8 @@ impl<T: Transport, H: Host> HoldRef<T, H> {
 impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
     fn drop(&mut self) {
         self.observe_drop();
-        // Removes the wakers that the futures of this lease have stored. They are woken too, so
-        // that a task with another lease of this hold stores its waker again.
+        // Wakers are stored for each hold, not for each lease: this removes those of all its
+        // leases. It wakes them, so that the tasks of other leases store theirs again.
         self.shared.wake_tasks(Source::Hold(self.id));
         self.shared.change(|engine, cx| engine.drop_reference(self.id, cx));
     }
@@ -67,7 +68,8 @@ impl<T: Transport, H: Host> Drop for HoldRef<T, H> {
 
 impl<T: Transport, H: Host> Lease<T, H> {
     /// Returns the fencing token, which rises with every grant of this name. Send it with each
-    /// write that the lock protects.
+    /// write that the lock protects, and read it anew each time: the token of a read hold inside a
+    /// write hold rises when that write ends.
     ///
     /// For a multi-lock or redLock it is the token of the first lock that counts for the hold; see
     /// [`token_of`](Self::token_of).
@@ -77,14 +79,15 @@ impl<T: Transport, H: Host> Lease<T, H> {
 
     /// Returns the fencing token of the lock `name` among those of a multi-lock or redLock: fence
     /// the data that a lock protects with the token of that lock. Returns `None` if no lock of this
-    /// name counts for the hold.
+    /// name counts for the hold. All locks of a multi-lock count, and those of a redLock that had
+    /// been granted when its acquisition succeeded.
     pub fn token_of(&self, name: &str) -> Option<FencingToken> {
         self.read(|engine, id| engine.token_of(id, name))
     }
 
     /// Returns the lock's name. For a multi-lock or redLock it is the name of the first lock that
-    /// counts for the hold, in the order that all clients use; [`token`](Self::token) is the token
-    /// of that lock. Errors name all of them.
+    /// counts for the hold, in the order that all clients use, and stays so for the whole hold;
+    /// [`token`](Self::token) is the token of that lock. Errors name all of them.
     pub fn name(&self) -> &LockName {
         &self.hold.name
     }
@@ -146,7 +149,7 @@ impl<T: Transport, H: Host> Lease<T, H> {
         self.hold.shared.read(|engine| read(engine, self.hold.id))
     }
 
-    /// Reads the first part that counts towards the quorum.
+    /// Reads the first part that counts for the hold.
     pub(super) fn first_counting_part<R>(
         &self,
         read: impl FnOnce(EndpointId, &Target, &Grant) -> R,
@@ -177,11 +180,11 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// release succeeded. Dropping the future stops these renewals.
     ///
     /// Poll it concurrently with your work, or spawn it. If there are several such futures, each
-    /// renews; one is enough. A hold with a fixed lease is renewed only if one request may not
-    /// ask for the whole lease
+    /// renews; one is enough. A fixed lease is not renewed, unless it is longer than the longest
+    /// lease of one request
     /// ([`ReadWriteSettings::peer_watchdog`](super::ReadWriteSettings::peer_watchdog),
-    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)), and then until the
-    /// fixed lease ends.
+    /// [`RedLockSettings::rejoin_delay`](super::RedLockSettings::rejoin_delay)): it is then renewed
+    /// until its end.
     pub fn keep(&self) -> impl Future<Output = LeaseEnd> + use<T, H> {
         let hold = Arc::clone(&self.hold);
         async move {
@@ -248,7 +251,8 @@ impl<T: Transport, H: Host> Lease<T, H> {
     /// on.
     ///
     /// # Errors
-    /// [`RequestError`] if a reply is missing, unless a quorum of nodes reports the hold.
+    /// [`RequestError`] if a reply is missing, unless a majority of a redLock's nodes reports the
+    /// hold.
     pub async fn is_held(&self) -> Result<bool, Error<RequestError>> {
         let outcome = self
             .hold
@@ -262,9 +266,12 @@ impl<T: Transport, H: Host> Lease<T, H> {
         is_held.map_err(|kind| self.error(kind))
     }
 
-    /// Releases this lease; the last release of a hold ends it in Redis. A repeated call returns
-    /// `Released`, or `WasLost` if the hold is lost by now. If the last release failed or its
-    /// future was dropped, it sends the request again.
+    /// Releases this lease. The release of the last lease of a hold ends the hold in Redis; the
+    /// others send nothing.
+    ///
+    /// A repeated call returns `Released`, or `WasLost` if the hold is lost by now. It sends a
+    /// request only if no lease shares the hold any more and the end of the hold is not confirmed:
+    /// the request for it has failed, or its future was dropped.
     ///
     /// # Errors
     /// [`ReleaseError`] if the end of the hold is not confirmed. The hold is no longer renewed and

@@ -9,7 +9,7 @@ use crate::protocol::script::Bound;
 use crate::time::Instant;
 use crate::timing::LeaseTime;
 
-/// The time for which a hold can be relied on.
+/// The time for which a hold can be relied on: its length, and its end by the holder's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     time: LeaseTime,

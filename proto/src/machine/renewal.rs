@@ -20,9 +20,9 @@ use crate::timing::{AttemptTime, LeaseTime};
 /// reply.
 const CLOCK_LAG_ALLOWANCE: Duration = Duration::from_secs(1);
 
-/// Creates the script call of a renewal, and the limit of what its copies can still extend. If
-/// Redis' clock is known, the call has a bound, so that Redis does not execute it long after its
-/// attempt has timed out.
+/// Creates the script call of a renewal, and the limit of how long its copies can still extend the
+/// hold. If Redis' clock is known, the call has a bound, so that Redis does not execute it long
+/// after its attempt has timed out; otherwise a copy may still arrive within 10 minutes.
 pub(super) fn renewal_call(
     target: &Target,
     grant: &Grant,
@@ -59,6 +59,8 @@ pub struct Renewal {
     backoff: Backoff,
     /// The lease that the last renewal requested.
     requested: LeaseTime,
+    /// How long copies of the acquisition and the renewals can still extend the hold. A release
+    /// without a reply reports it.
     outstanding: OutstandingBound,
     lease: Lease,
     lease_state: LeaseState,
@@ -78,6 +80,15 @@ enum State {
     Over(Option<LossReason>),
 }
 
+impl State {
+    /// Waits until the renewal is due, at a step that the leases of a client share, or for the end
+    /// of the lease if it is not renewed.
+    fn waiting(lease: Lease, renews: bool) -> Self {
+        let until = if renews { lease.renew_together_at() } else { lease.expires_at() };
+        Self::Waiting { until }
+    }
+}
+
 impl Renewal {
     /// Watches the hold of `grant`, and renews it if `renews`.
     pub fn new(
@@ -90,7 +101,6 @@ impl Renewal {
     ) -> Self {
         let lease = grant.lease;
         let outstanding = grant.outstanding();
-        let until = if renews { lease.renew_together_at() } else { lease.expires_at() };
         Self {
             target,
             grant,
@@ -104,12 +114,12 @@ impl Renewal {
             outstanding,
             lease,
             lease_state: LeaseState::Held,
-            state: State::Waiting { until },
+            state: State::waiting(lease, renews),
         }
     }
 
-    /// Sets the end of the hold: renewals extend it to this time and no further. `None`, the
-    /// default, renews without an end.
+    /// Sets the end of the hold, by the holder's clock: renewals request no lease beyond it, and
+    /// none when less than the shortest lease is left. `None`, the default, renews without an end.
     #[must_use]
     pub const fn with_end(mut self, ends_at: Option<Instant>) -> Self {
         self.ends_at = ends_at;
@@ -134,8 +144,7 @@ impl Renewal {
         self.grant.token
     }
 
-    /// The limit of what the outstanding acquisition and renewals of the hold can still grant or
-    /// extend.
+    /// The limit of how long copies of the acquisition and the renewals can still extend the hold.
     pub const fn outstanding(&self) -> OutstandingBound {
         self.outstanding
     }
@@ -171,8 +180,8 @@ impl Renewal {
     }
 
     fn on_confirmed(&mut self, lease: Lease) {
-        // `lease.time()` stays the whole lease, whatever was requested last. A request for less
-        // reaches to the requested end: it was the last renewal.
+        // Only the last renewal, until `ends_at`, requests less than the whole lease, which
+        // `lease.time()` remains.
         self.renews &= self.requested == lease.time();
         self.lease = lease;
         self.lease_state = LeaseState::Renewed;
@@ -180,12 +189,8 @@ impl Renewal {
         self.start_waiting();
     }
 
-    /// Waits until the renewal is due, at a step that the leases of a client share, or for the end
-    /// of the lease if it is not renewed.
     fn start_waiting(&mut self) {
-        let until =
-            if self.renews { self.lease.renew_together_at() } else { self.lease.expires_at() };
-        self.state = State::Waiting { until };
+        self.state = State::waiting(self.lease, self.renews);
     }
 
     fn on_lost(&mut self, reason: LossReason) {
@@ -206,7 +211,8 @@ impl Renewal {
             &mut self.ids,
         );
         self.outstanding = self.outstanding.and(outstanding);
-        // At most half of the rest of the lease, so that there is time for another attempt.
+        // At most half of the rest of the lease, so that a retry has time too. The retry is another
+        // renewal, with a bound of its own, so this call has one attempt.
         let attempt_time = self.attempt.within(lease_time).min(self.lease.remaining(now) / 2);
         self.state = State::Requesting { request: RetriedCall::new(script, 1, attempt_time) };
     }
@@ -216,7 +222,8 @@ impl Renewal {
             self.clock = Some(ServerClock::new(reply.server_ms, now));
             match reply.code {
                 Code::Done => {
-                    // The token of a nested read rises when the write hold around it ends (R6).
+                    // The token of a read inside a write of its owner rises when the write ends (R6
+                    // in `proto/src/protocol/README.md`).
                     if let Some(token) = FencingToken::parse(&reply.value) {
                         self.grant.token = self.grant.token.max(token);
                     }
@@ -229,14 +236,15 @@ impl Renewal {
                 _ => {}
             }
         }
-        // Late, refused, or without a usable reply: the hold is not lost, but its state is unknown.
-        // Renewal is retried for as long as the lease lasts.
+        // A refusal, no reply, or a reply with any other code, such as `Late`: the hold is not
+        // lost, but its state is unknown. Renewal is retried for as long as the lease lasts.
         self.lease_state = LeaseState::Unknown;
         let retry_after = match outcome {
             CallOutcome::GaveUp(kind) => kind.retry_after().unwrap_or_default(),
             CallOutcome::Replied(..) | CallOutcome::Refused(_) => Duration::ZERO,
         };
-        // At most half of the rest of the lease, so that there is time for a retry.
+        // At most half of the rest of the lease, whatever the gateway's `Retry-After` is, so that
+        // there is time for a retry.
         let longest = (self.lease.remaining(now) / 2).max(PAUSE_MIN);
         let pause = self.backoff.next(Duration::ZERO, &mut self.ids).max(retry_after).min(longest);
         self.state = State::Waiting { until: now + pause };
@@ -254,8 +262,8 @@ impl Machine for Renewal {
             self.state = State::Over(None);
             return;
         }
-        // A reply that confirms the lease is handled before the clock is checked: it may have
-        // arrived before the end.
+        // A reply that confirms the lease is handled before the end of the lease is checked: it may
+        // have arrived before that end.
         match &mut self.state {
             State::Requesting { request } => {
                 if let Some(outcome) = request.handle(input, now, &mut self.ids) {
