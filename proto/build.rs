@@ -48,11 +48,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         } else {
             append(&mut all_text, &own)
         };
-        let number = 2 * names.len();
+        let (plain, locking) = (2 * names.len(), 2 * names.len() + 1);
         writeln!(
             code,
             "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own}, \
-             sha1: digest({number}), key_locking_sha1: digest({number} + 1), computes_keys: {computes_keys} }};",
+             sha1: digest({plain}), key_locking_sha1: digest({locking}), computes_keys: {computes_keys} }};",
             constant(&file)
         )?;
         write!(digests, "{sha1}{key_locking_sha1}")?;
