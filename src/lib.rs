@@ -57,6 +57,8 @@ extern crate alloc;
 // Every use of std has an explicit path; modules without I/O have none.
 extern crate std;
 
+#[cfg(all(feature = "web", target_arch = "wasm32"))]
+mod awaited;
 #[cfg(all(feature = "blocking", not(target_arch = "wasm32")))]
 pub mod blocking;
 pub mod client;

@@ -1,12 +1,7 @@
-//! What a JavaScript runtime provides. `web.js` does the work, since each call across the border
+//! The services of a JavaScript runtime. `web.js` does the work, since each call across the border
 //! costs bytes and time.
 
-#[cfg(feature = "web")]
-mod awaited;
 pub(crate) mod names;
-
-#[cfg(feature = "web")]
-pub(crate) use awaited::{Awaited, Pending, read, send, sleep};
 
 use core::time::Duration;
 

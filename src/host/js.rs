@@ -6,7 +6,8 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use super::{Host, NoEntropy};
-use crate::web::{self, Awaited, NEVER, whole};
+use crate::awaited::{Awaited, sleep};
+use crate::web::{self, NEVER, whole};
 use edgelatch_proto::time::{Instant, millis};
 
 #[wasm_bindgen]
@@ -40,7 +41,7 @@ impl Host for JsHost {
         // Not a promise: a promise that never settles would keep its callbacks for ever.
         #[expect(clippy::cast_precision_loss, reason = "some seconds at the most")]
         let ms = millis(left.min(TIMER_MAX)) as f64;
-        Awaited::new(&|wake| web::sleep(ms, wake)).await;
+        Awaited::new(&|wake| sleep(ms, wake)).await;
     }
 
     fn entropy(&self) -> Result<[u8; 32], NoEntropy> {

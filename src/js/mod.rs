@@ -24,7 +24,7 @@ use core::time::Duration;
 use wasm_bindgen::prelude::*;
 
 use crate::error::InvalidOption;
-use crate::transport::{Response, runtime};
+use crate::transport::{self, Response};
 use crate::web::{self, whole};
 use calls::{Given, Start};
 use drain::{Call, Extent};
@@ -77,7 +77,7 @@ impl Engine {
         let numbers = Numbers(numbers);
         let gateway = numbers.gateway(url, token).map_err(thrown)?;
         self.remove_unused();
-        let id = self.engine.add_endpoint(gateway, runtime::stream_limits().max);
+        let id = self.engine.add_endpoint(gateway, transport::stream_limits().max);
         let redacts = numbers.flag(numbers::client::REDACT_NAMES, false);
         Ok(Handle(Object::Client(Client::new(id, redacts, &self.unused))))
     }
@@ -160,7 +160,7 @@ impl Engine {
         wall: f64,
     ) -> Option<String> {
         let result = match failure {
-            Some(failure) => Err(runtime::failure(failure)),
+            Some(failure) => Err(transport::failure(failure)),
             None => {
                 let mut token = bytes.unwrap_or_default();
                 let body = token.split_off(token.len().min(token_length as usize));

@@ -11,8 +11,8 @@ use js_sys::Function;
 use super::{
     ByteStream, Request, Response, StreamHead, StreamLimits, Transport, TransportResult, runtime,
 };
+use crate::awaited::{Awaited, Pending, read, send};
 use crate::error::FailureKind;
-use crate::web::{self, Awaited, Pending};
 
 /// Sends requests with `fetch(url, init)`.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl HostFetch {
         let Request { url, authorization, sync_token, content_type, body } = request;
         let (authorization, token) = (authorization.as_deref(), sync_token.as_deref());
         let mut answer = Awaited::new(&|wake| {
-            web::send(fetch, url, authorization, content_type, token, accept, body, wake)
+            send(fetch, url, authorization, content_type, token, accept, body, wake)
         });
         Pin::new(&mut answer).await;
         failed(answer.result())?;
@@ -91,8 +91,7 @@ pub struct FetchStream {
 impl ByteStream for FetchStream {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, FailureKind>>> {
         let Self { answer, part } = self;
-        let next =
-            part.get_or_insert_with(|| Awaited::new(&|wake| web::read(answer.result(), wake)));
+        let next = part.get_or_insert_with(|| Awaited::new(&|wake| read(answer.result(), wake)));
         ready!(Pin::new(&mut *next).poll(cx));
         let read = failed(next.result()).map(|()| next.result().bytes()).transpose();
         *part = None;

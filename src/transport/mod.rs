@@ -11,12 +11,14 @@ mod platform;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 #[cfg(all(any(feature = "js", feature = "web"), target_arch = "wasm32"))]
-pub(crate) mod runtime;
+mod runtime;
 
 #[cfg(all(feature = "web", target_arch = "wasm32"))]
 pub use host_fetch::{FetchStream, HostFetch};
 #[cfg(feature = "reqwest")]
 pub use reqwest::{Reqwest, ReqwestSending, ReqwestStream};
+#[cfg(all(feature = "js", target_arch = "wasm32"))]
+pub(crate) use runtime::{failure, stream_limits};
 
 pub use edgelatch_proto::protocol::gateway::{Request, Response};
 

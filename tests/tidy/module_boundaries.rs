@@ -4,7 +4,7 @@
 use super::files::{File, below, read};
 
 /// Each module, and the modules that it may import.
-const ALLOWED_IMPORTS: [(&str, &str); 14] = [
+const ALLOWED_IMPORTS: [(&str, &str); 15] = [
     ("time", ""),
     ("error", ""),
     ("name", "error"),
@@ -13,8 +13,9 @@ const ALLOWED_IMPORTS: [(&str, &str); 14] = [
     ("machine", "error machine name protocol time timing"),
     ("engine", "engine error machine name protocol time timing"),
     ("web", ""),
-    ("transport", "error protocol transport web"),
-    ("host", "host time web"),
+    ("awaited", ""),
+    ("transport", "awaited error protocol transport web"),
+    ("host", "awaited host time web"),
     ("client", "client engine error host machine name protocol time timing transport"),
     ("blocking", "blocking client error host machine name protocol timing transport"),
     ("testing", "client error host name protocol transport"),

@@ -50,8 +50,8 @@ fn route(input: &mut Input, count: usize) -> Option<usize> {
 impl<M: Machine> Machine for JoinAll<M> {
     type Outcome = Vec<M::Outcome>;
 
-    /// Passes the input to the machine whose call it concerns, else to all machines. Time has passed
-    /// for the other machines too.
+    /// Passes the input to the machine whose call it concerns, else to all machines. Time has
+    /// passed for the other machines too.
     fn handle(&mut self, mut input: Input, now: Instant) {
         let concerned = route(&mut input, self.machines.len());
         for (index, machine) in self.machines.iter_mut().enumerate() {
