@@ -6,7 +6,7 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
 
 /** The entries of the npm package. */
@@ -34,7 +34,7 @@ const DECLARATIONS = [
 const LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"];
 /** White space is minified; lines are limited, since Node prints the line of an error. */
 const COMMON_FLAGS = [
-  "--minify-whitespace", "--line-limit=300", "--sourcemap", "--charset=utf8", "--log-level=warning", "--outdir=.", "--allow-overwrite",
+  "--minify-whitespace", "--line-limit=320", "--sourcemap", "--charset=utf8", "--log-level=warning", "--outdir=.", "--allow-overwrite",
 ];
 const BUNDLE_FLAGS = [
   "--bundle", "--minify-syntax", "--log-override:duplicate-object-key=silent", ...SEPARATE.map((path) => `--external:${path}`),
@@ -48,6 +48,9 @@ const bundle = (entries, ...flags) => esbuild(...entries, ...BUNDLE_FLAGS, ...fl
 
 /** The end of a bundle: its exports; in a file for `require`, the hint of them for `import`. */
 const EXPORTS = /\b(export\{[^{}]+\};|0&&\(module\.exports=\{[^{}]+\}\);)/;
+
+/** The name of an imported module with a line break in it. A bundler reads it, but not every tool that searches a script for its imports. */
+const BROKEN_NAME = /(?:\bfrom|\bimport|\brequire)[\s(]*"[^"\n]*\\\n/;
 
 /**
  * Shortens the names of variables inside functions. Names at the top level stay, so that stack
@@ -79,6 +82,10 @@ bundle(ENTRIES, "--splitting", "--format=esm", "--chunk-names=edgelatch");
 for (const name of SHARED) rmSync(join(folder, name));
 if (!existsSync(join(folder, "edgelatch.js"))) throw new Error("esbuild joined nothing");
 for (const name of ["edgelatch.js", ...COMMON_JS.map((name) => `${name}.cjs`)]) shortenVariables(name);
+
+for (const name of readdirSync(folder).filter((name) => /\.c?js$/.test(name))) {
+  if (BROKEN_NAME.test(read(name))) throw new Error(`${name}: a line ends inside the name of a module; choose another --line-limit`);
+}
 
 if (!repository.includes("OWNER")) {
   const source = { repository: { type: "git", url: `git+${repository}.git` }, homepage: repository, bugs: `${repository}/issues` };
