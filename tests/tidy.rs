@@ -7,6 +7,7 @@
 mod tidy {
     mod coverage;
     mod errors;
+    mod examples;
     mod files;
     mod inputs;
     mod links;

@@ -17,11 +17,12 @@ import { removeProjects, required } from "../runtimes/project.mjs";
 import { examples as java } from "./java.mjs";
 import { EXAMPLES, commandOf } from "./kit.mjs";
 import { examples as pages, frameworks } from "./pages.mjs";
+import { examples as rust } from "./rust.mjs";
 import { examples as servers } from "./servers.mjs";
 import { examples as stores } from "./stores.mjs";
 import { examples as workers } from "./workers.mjs";
 
-const GROUPS = { servers, workers, stores, pages, frameworks, java };
+const GROUPS = { servers, workers, stores, pages, frameworks, java, rust };
 
 const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 

@@ -10,7 +10,15 @@ pub(crate) struct File {
 }
 
 /// Files and folders that tools generate, and no checkout has.
-const GENERATED: [&str; 5] = [".git", ".wrangler", "node_modules", "pkg/wasm", "target"];
+const GENERATED: [&str; 7] = [
+    ".git",
+    ".wrangler",
+    "examples/rust-worker/build",
+    "examples/rust-worker/target",
+    "node_modules",
+    "pkg/wasm",
+    "target",
+];
 
 impl File {
     pub(crate) fn has_ending(&self, endings: &[&str]) -> bool {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::progress::run;
+use super::debian;
+use crate::progress::{output_of, run};
 use crate::workspace::Workspace;
 
 /// The newest version whose lock file the reachable registries can serve. nextest must not be
@@ -22,7 +23,10 @@ pub(super) const CYCLONE_DX: Program = Program::new("cargo-cyclonedx", "0.5.9");
 /// `--locked`, since its lock file has named versions that were withdrawn.
 pub(super) const WASM_BINDGEN: Program =
     Program { name: "wasm-bindgen", ..Program::new("wasm-bindgen-cli", LOCKED) };
-pub(super) const ALL: [Program; 6] = [NEXTEST, DENY, VET, MUTANTS, CYCLONE_DX, WASM_BINDGEN];
+/// In the version that the README of `examples/rust-worker` names.
+pub(super) const WORKER_BUILD: Program = Program::new("worker-build", "0.8.6");
+pub(super) const ALL: [Program; 7] =
+    [NEXTEST, DENY, VET, MUTANTS, CYCLONE_DX, WASM_BINDGEN, WORKER_BUILD];
 
 /// The version that the workspace's Cargo.lock has for the library of the same name.
 const LOCKED: &str = "";
@@ -74,6 +78,14 @@ impl Program {
         let what = format!("{} {version}: compiling it, once", self.package);
         run(workspace, &what, &mut command)
     }
+}
+
+/// Installs `worker-build`, and first the headers of OpenSSL, which it needs.
+pub(super) fn install_worker_build(workspace: &Workspace) -> Result<()> {
+    if output_of(&mut workspace.command("pkg-config --exists openssl")).is_err() {
+        debian::install(workspace, &["libssl-dev", "pkg-config"])?;
+    }
+    WORKER_BUILD.install(workspace)
 }
 
 /// Removes the compiler's intermediate files.

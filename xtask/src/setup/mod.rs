@@ -20,7 +20,7 @@ use crate::workspace::{Workspace, chromium, firefox, which};
 use Tool::{
     Bundlers, CargoDeny, CargoMutants, CargoVet, Chromium, Cxx, CycloneDx, Examples, Firefox, Go,
     Java, Moto, Nextest, NpmTools, Postgres, Proxies, Redis, Servers, Site, StdSource, WasmBindgen,
-    WasmTarget, WebKit, Webdis, Wrk,
+    WasmTarget, WebKit, Webdis, WorkerBuild, Wrk,
 };
 
 /// The tools of a build of the npm package.
@@ -33,7 +33,8 @@ pub(crate) const BENCH: &[Tool] =
     &[Redis, Webdis, Wrk, Java, WasmTarget, StdSource, WasmBindgen, NpmTools];
 pub(crate) const FUZZ: &[Tool] = &[Cxx, WasmTarget, StdSource, WasmBindgen, NpmTools];
 /// The tools of the examples that only a full run starts.
-pub(crate) const EXAMPLES: &[Tool] = &[Bundlers, Chromium, Java, Moto, Postgres];
+pub(crate) const EXAMPLES: &[Tool] = &[Bundlers, Chromium, Java, Moto, Postgres, WorkerBuild];
+
 /// A program or library that a task needs on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub(crate) enum Tool {
@@ -85,6 +86,8 @@ pub(crate) enum Tool {
     Moto,
     /// PostgreSQL, for an example.
     Postgres,
+    /// `worker-build`, which compiles Workers in Rust, for an example.
+    WorkerBuild,
     /// The generators of the documentation site, of `site/package.json`.
     Site,
 }
@@ -148,6 +151,9 @@ impl Tool {
             // Debian's programs are in a folder for each version, not in the search path.
             Postgres => {
                 Source::Debian(&["postgresql"], || Path::new("/usr/lib/postgresql").exists())
+            }
+            WorkerBuild => {
+                Source::Own(|at| cargo::WORKER_BUILD.is_installed(at), cargo::install_worker_build)
             }
             Site => Source::Npm(&npm::SITE),
         }

@@ -1,6 +1,7 @@
 //! The suites that read or compile the Rust code without running it.
 
 use std::ffi::OsString;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::advisories;
 use super::report::Report;
 use super::session::Session;
+use super::suite::Extent;
 use crate::build::PUBLISHED;
 use crate::progress::output_of;
 use crate::setup::wasm::{self, Compiler};
@@ -15,9 +17,14 @@ use crate::workspace::which;
 
 /// The oldest version of Rust that the published packages support.
 const OLDEST_RUST: &str = env!("CARGO_PKG_RUST_VERSION");
+/// The manifest of the only Rust program that is no member of the workspace.
+const RUST_WORKER: &str = "examples/rust-worker/Cargo.toml";
 
 pub(crate) fn fmt(session: &Session<'_>) -> Result<Report> {
-    check(session, "cargo fmt --check", "cargo fmt --all --check")
+    let mut report = check(session, "cargo fmt --check", "cargo fmt --all --check")?;
+    let line = format!("cargo fmt --check --manifest-path {RUST_WORKER}");
+    report += check(session, "cargo fmt --check: examples/rust-worker", &line)?;
+    Ok(report)
 }
 
 pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
@@ -42,18 +49,32 @@ pub(crate) fn clippy(session: &Session<'_>) -> Result<Report> {
         ("edgelatch-testing", "js"),
     ];
     for (package, features) in libraries {
-        let mut command = compiler.cargo(session.workspace);
-        // Debian's compiler has no clippy, so its own warnings are checked.
-        match compiler {
-            Compiler::Default => command.arg("clippy"),
-            Compiler::Debian(_) => command.args(["rustc", "--profile", "check"]),
-        };
-        command.args(["--package", package, "--lib", "--target", wasm::TARGET]);
+        let mut command = lint(&compiler, session);
+        command.args(["--package", package, "--lib"]);
         command.args(["--no-default-features", "--features", features, "--", "-D", "warnings"]);
         report += session
             .check(&format!("lints: WebAssembly, {package} with {features}"), &mut command)?;
     }
+    // A quick run does not compile the dependencies of this example.
+    if session.extent == Extent::Full {
+        let mut command = lint(&compiler, session);
+        command.args(["--manifest-path", RUST_WORKER, "--locked", "--target-dir"]);
+        command.arg(session.workspace.target.join("rust-worker")).args(["--", "-D", "warnings"]);
+        report += session.check("lints: WebAssembly, examples/rust-worker", &mut command)?;
+    }
     Ok(report)
+}
+
+/// Returns a command that lints code for the WebAssembly target.
+fn lint(compiler: &Compiler, session: &Session<'_>) -> Command {
+    let mut command = compiler.cargo(session.workspace);
+    // Debian's compiler has no clippy, so its own warnings are checked.
+    match compiler {
+        Compiler::Default => command.arg("clippy"),
+        Compiler::Debian(_) => command.args(["rustc", "--profile", "check"]),
+    };
+    command.args(["--target", wasm::TARGET]);
+    command
 }
 
 pub(crate) fn doc(session: &Session<'_>) -> Result<Report> {
@@ -70,6 +91,8 @@ pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
     // Downloads the remaining dependencies: a build downloads only those of its own platform and
     // features.
     output_of(&mut session.workspace.command("cargo fetch --locked"))?;
+    let line = format!("cargo fetch --locked --manifest-path {RUST_WORKER}");
+    output_of(&mut session.workspace.command(&line))?;
     let title = "cargo deny check bans licenses sources";
     let mut report = check(session, title, "cargo deny --offline check bans licenses sources")?;
     for folder in ["cli", "gateway"] {
@@ -80,6 +103,12 @@ pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
         );
         report += check(session, &format!("cargo deny check: {folder}"), &line)?;
     }
+    // The dependencies of this example include our own packages, one of which has a build script.
+    let line = format!(
+        "cargo deny --offline --config deny.toml --manifest-path {RUST_WORKER} \
+         check licenses sources"
+    );
+    report += check(session, "cargo deny check: examples/rust-worker", &line)?;
     report += check(session, "cargo vet", "cargo vet --locked --frozen")?;
     report += advisories::crates(session)?;
     report += advisories::npm(session)?;
