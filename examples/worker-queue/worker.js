@@ -27,7 +27,8 @@ async function charge(locks, message) {
   try {
     const guard = locks.guard(`order:${id}:status`, { lock: `order:${id}` });
     if ((await guard.newest()) === null) {
-      // Charge the card here, with `lease.token` as its idempotency key and `lease.signal`.
+      // Charge the card here, with `lease.signal`, and with `id` as the idempotency key: if this
+      // consumer ends before it has recorded the charge, the next one charges under another token.
       await guard.set(lease, "charged");
       console.log(`charged order ${id} under token ${lease.token}`);
     } else {

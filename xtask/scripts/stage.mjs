@@ -49,7 +49,10 @@ const bundle = (entries, ...flags) => esbuild(...entries, ...BUNDLE_FLAGS, ...fl
 /** The end of a bundle: its exports; in a file for `require`, the hint of them for `import`. */
 const EXPORTS = /\b(export\{[^{}]+\};|0&&\(module\.exports=\{[^{}]+\}\);)/;
 
-/** The name of an imported module with a line break in it. A bundler reads it, but not every tool that searches a script for its imports. */
+/**
+ * The name of an imported module with a line break in it. A bundler reads it, but not every tool
+ * that searches a script for its imports.
+ */
 const BROKEN_NAME = /(?:\bfrom|\bimport|\brequire)[\s(]*"[^"\n]*\\\n/;
 
 /**
