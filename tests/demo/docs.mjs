@@ -11,7 +11,7 @@ test("a visitor goes from the demo to the documentation, searches it, and comes 
   await page.getByRole("link", { name: "Documentation" }).click();
   await page.waitForURL(/\/docs\/$/);
   await page.getByRole("link", { name: "Concepts" }).first().click();
-  await page.getByRole("heading", { name: "When an answer is lost" }).waitFor();
+  await page.getByRole("heading", { name: "When a reply is lost" }).waitFor();
   await page.locator(".VPNavBarSearch button").click();
   await page.locator("#localsearch-input").fill("scoped token");
   await page.locator("#localsearch-list a").first().waitFor();
