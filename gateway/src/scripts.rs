@@ -76,7 +76,6 @@ mod tests {
     use redis::parse_redis_value;
 
     use super::*;
-    use crate::command::from_words;
 
     #[test]
     fn a_script_is_known_by_digest_and_text_and_no_other_is() {

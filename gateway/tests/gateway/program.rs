@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::scopes::KEY;
-use crate::support::{Redis, Stream, TIME_LIMIT, TOKEN, TestClient, until};
+use crate::support::{Redis, Stream, TIME_LIMIT, TOKEN, TestClient, calls, until};
 
 pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_edgelatch-gateway"));
@@ -280,16 +280,7 @@ async fn log_with_memory(settings: [(&str, &str); 2]) -> String {
     let running = Running::start(command).await;
     // The gateway checks the settings right after its first check of Redis, which the statistics
     // count.
-    until(async || {
-        let info = redis::cmd("INFO").arg("commandstats").take();
-        let stats: String = info.query_async(&mut connection.clone()).await.unwrap();
-        let line = stats.lines().find(|line| line.starts_with("cmdstat_ping:"));
-        line.and_then(|line| line.split("calls=").nth(1))
-            .and_then(|rest| rest.split(',').next())
-            .and_then(|calls| calls.parse::<u32>().ok())
-            .filter(|calls| *calls > 1)
-    })
-    .await;
+    until(async || (calls(&connection, "ping").await > 1).then_some(())).await;
     assert!(send_signal("-TERM", &running.child.id().unwrap().to_string()).await);
     running.end().await.1
 }

@@ -2,13 +2,12 @@
 
 use edgelatch_gateway::Right;
 use edgelatch_proto::protocol::script::scripts::LATCH_INSPECT;
-use redis::aio::MultiplexedConnection;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::breaches::REQUEST;
 use crate::scopes::{scoped, with_scopes};
-use crate::support::{TestClient, TestEnv, answer};
+use crate::support::{TestClient, TestEnv, answer, calls};
 
 /// Returns the call of a script that reads a count-down latch.
 fn inspect(digest: &str) -> Value {
@@ -18,14 +17,6 @@ fn inspect(digest: &str) -> Value {
 /// Checks that the script has run, and found no latch.
 fn assert_open((status, body): (u16, String)) {
     assert!(status == 200 && body.starts_with(r#"{"result":[0,"0",0,"#), "{status} {body}");
-}
-
-/// Returns how many commands of this name Redis has executed or refused.
-async fn calls(connection: &MultiplexedConnection, name: &str) -> u32 {
-    let info = redis::cmd("INFO").arg("commandstats").take();
-    let stats: String = info.query_async(&mut connection.clone()).await.unwrap();
-    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
-    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
 #[tokio::test]

@@ -197,6 +197,14 @@ pub(crate) async fn until<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     timeout(TIME_LIMIT, asking).await.unwrap()
 }
 
+/// Returns how many commands of this name Redis has executed or refused.
+pub(crate) async fn calls(connection: &MultiplexedConnection, name: &str) -> u32 {
+    let info = redis::cmd("INFO").arg("commandstats").take();
+    let stats: String = info.query_async(&mut connection.clone()).await.unwrap();
+    let line = stats.lines().find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:calls=")));
+    line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
+}
+
 /// Waits until Redis reports a blocked client.
 pub(crate) async fn until_blocked(connection: &mut MultiplexedConnection) {
     until(async || {
