@@ -52,8 +52,8 @@ pub(super) struct Client {
     call: Option<ScriptCall>,
     /// Whether its newest try is its last one.
     is_last: bool,
-    /// How often its newest try or release was sent. Not used for renewals, each of which is sent
-    /// once.
+    /// The number of times that its newest try or release was sent. A renewal is sent once, and
+    /// does not count.
     attempts: u32,
 }
 

@@ -103,7 +103,8 @@ pub(crate) fn deny(session: &Session<'_>) -> Result<Report> {
         );
         report += check(session, &format!("cargo deny check: {folder}"), &line)?;
     }
-    // The dependencies of this example include our own packages, one of which has a build script.
+    // Without `bans`, which refuses build scripts: this example depends on `edgelatch-proto`, which
+    // has one.
     let line = format!(
         "cargo deny --offline --config deny.toml --manifest-path {RUST_WORKER} \
          check licenses sources"
