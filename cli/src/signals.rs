@@ -79,6 +79,17 @@ impl Signals {
         .await
     }
 
+    /// Forgets the signals that have arrived.
+    pub(crate) async fn forget(&mut self) {
+        poll_fn(|cx| {
+            for (_, handler) in &mut self.0 {
+                while handler.poll_recv(cx).is_ready() {}
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
     /// Waits for the next signal that asks the program to end.
     pub(crate) async fn end(&mut self) -> Signal {
         loop {

@@ -50,6 +50,8 @@ pub(crate) async fn run(gateway: Gateway, args: RunArgs) -> Result<u8, Failure> 
         Ok(Some(code)) => Ok(code),
         Err(failure) => Err(failure),
     };
+    // The signals until now were for the command: a terminal sends keys to both programs.
+    signals.forget().await;
     match release(&lease, &plan, &mut signals).await {
         Some(reason) if code.is_ok() => Err(Failure::new(Exit::Lost, lost(&plan.name, reason))),
         _ => code,

@@ -2,14 +2,16 @@
 //!
 //! The program is started as the leader of a session with the terminal, as by a terminal emulator.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
+use test_support::test_env::until;
 use tokio::time::Instant;
 
 use crate::support::{Env, PROGRAM, TIME_LIMIT};
@@ -53,10 +55,14 @@ impl Terminal {
 
     /// Waits until the terminal has shown a text.
     async fn until_shown(&mut self, text: &str) {
+        self.until_shows(text, |shown| shown.contains(text)).await;
+    }
+
+    async fn until_shows(&mut self, what: &str, shows: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + TIME_LIMIT;
-        while !self.shown.contains(text) {
+        while !shows(&self.shown) {
             let bytes = self.next(deadline).await;
-            let bytes = bytes.unwrap_or_else(|| panic!("{text:?} is missing: {:?}", self.shown));
+            let bytes = bytes.unwrap_or_else(|| panic!("{what:?} is missing: {:?}", self.shown));
             self.shown.push_str(&String::from_utf8_lossy(&bytes));
         }
     }
@@ -74,6 +80,15 @@ impl Terminal {
         }
     }
 
+    /// Waits until a script has shown two process ids as `ids=1,2.`; returns them.
+    async fn ids(&mut self) -> [Pid; 2] {
+        let ids = |shown: &str| Some(shown.split_once("ids=")?.1.split_once('.')?.0.to_owned());
+        self.until_shows("ids=", |shown| ids(shown).is_some()).await;
+        let ids = ids(&self.shown).unwrap();
+        let (one, two) = ids.split_once(',').unwrap();
+        [one, two].map(|id| Pid::from_raw(id.parse().unwrap()).unwrap())
+    }
+
     /// Waits for the end of the script; returns everything that the terminal has shown.
     async fn end(mut self) -> String {
         let deadline = Instant::now() + TIME_LIMIT;
@@ -83,6 +98,12 @@ impl Terminal {
         self.child.wait().unwrap();
         std::mem::take(&mut self.shown)
     }
+}
+
+/// The state of a process, as a letter.
+fn state(process: Pid) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Reads a terminal until its last program has ended.
@@ -183,5 +204,25 @@ async fn ctrl_c_reaches_the_command_once() {
     let shown = terminal.end().await;
     assert!(shown.contains("code=4"), "{shown:?}");
     assert_eq!(shown.matches("int").count(), 1, "{shown:?}");
+    assert!(!env.exists("job").await);
+}
+
+/// On a busy machine the program may notice the keys only after the command has ended.
+#[tokio::test]
+async fn keys_that_the_command_was_sent_do_not_end_the_release() {
+    let env = Env::start().await;
+    let work = r#"trap "echo int" INT; trap "exit 4" QUIT; echo ids=$PPID,$$.; while :; do sleep 1000 & wait $!; done"#;
+    let run = program(&format!("run -v --lease 1h job -- sh -c '{work}'"));
+    let mut terminal = Terminal::start(&env, &format!("trap : INT QUIT; {run}{CODE}"));
+    let [run, command] = terminal.ids().await;
+    kill_process(run, Signal::STOP).unwrap();
+    terminal.press("\x03");
+    terminal.until_shown("^Cint").await;
+    terminal.press("\x1c");
+    // The program has not read the exit code of the command.
+    until(async || state(command) == Some('Z')).await;
+    kill_process(run, Signal::CONT).unwrap();
+    let shown = terminal.end().await;
+    assert!(shown.contains("released") && shown.contains("code=4"), "{shown:?}");
     assert!(!env.exists("job").await);
 }
