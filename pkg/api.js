@@ -114,16 +114,14 @@ function refuseSyncDispose(acquired) {
   throw new TypeError("a lease is released asynchronously: write `await using lease = await lock.acquire()`");
 }
 
+/** The property of a promise of a lease, so that `using` on the promise throws. */
+const SYNC_DISPOSE = { get() { return refuseSyncDispose(this); }, configurable: true };
+
 /** Wraps a method that returns a promise of a lease, so that `using` on the promise throws. */
 function withSyncDisposeRefused(method) {
   if (!Symbol.dispose) return method;
   const name = method.name;
-  return {
-    [name](...values) {
-      const acquired = method.apply(this, values);
-      return Object.defineProperty(acquired, Symbol.dispose, { get: () => refuseSyncDispose(acquired), configurable: true });
-    },
-  }[name];
+  return { [name](...values) { return Object.defineProperty(method.apply(this, values), Symbol.dispose, SYNC_DISPOSE); } }[name];
 }
 
 /**

@@ -227,8 +227,6 @@ function newId(used) {
   return lastId;
 }
 
-const NO_BYTES = new Uint8Array(0);
-
 /** The key of a stream in `#io`. */
 const streamKey = (subscription, number) => `${subscription}/${number}`;
 
@@ -260,8 +258,8 @@ class Scope {
   }
 
   /** Removes a call that has not begun; returns whether there was one. */
-  remove(call) {
-    const place = this.#calls.indexOf(call);
+  remove(id) {
+    const place = this.#calls.findIndex((call) => call.id === id);
     return place >= 0 && this.#calls.splice(place, 1).length > 0;
   }
 
@@ -311,7 +309,7 @@ class Scope {
   send(id, body, [, to, url, authorization, type, token]) {
     const request = this.#send(to, url, authorization, type, token, undefined, body, () => {
       this.#io.delete(id);
-      const { failure, status = 0, token = "", retryAfter = NaN, bytes = NO_BYTES } = request;
+      const { failure, status = 0, token = "", retryAfter = NaN, bytes = new Uint8Array(0) } = request;
       const all = token ? concat(new TextEncoder().encode(token), bytes) : bytes;
       this.#use((...now) => engine.respond(id, status, failure, retryAfter, all.length - bytes.length, all, ...now));
     });
@@ -379,22 +377,24 @@ export function call(of, method, { numbers = [], texts, signal, hold, onWait }) 
     if (broken) throw broken;
     const given = numbers.some((number) => number !== undefined) ? numbers : undefined;
     const begun = { of, id: newId(calls), method, hold: hold?.number ?? NaN, numbers: given, texts: texts && pack(texts) };
-    const pending = { resolve, reject, of, onWait };
-    let own;
-    if (signal) {
-      const abort = () => {
-        // A caller can dispatch an `abort` event to a signal that is not aborted.
-        if (!pending.watch.done) return;
-        if (!own.remove(begun)) return tryUse(() => engine.cancel(begun.id, performance.now(), Date.now()));
-        calls.delete(begun.id);
-        pending.watch.cancel();
-        reject(pending.watch.reason);
-      };
-      pending.watch = onAbort(signal, abort);
-      if (pending.watch.done) return reject(pending.watch.reason);
-    }
+    const pending = { id: begun.id, resolve, reject, of, onWait, scope: undefined, watch: undefined };
+    if (signal && watch(pending, signal)) return reject(pending.watch.reason);
     calls.set(begun.id, pending);
-    own = scope();
-    own.add(begun);
+    (pending.scope = scope()).add(begun);
   });
+}
+
+/** Cancels a pending call once the signal aborts; returns whether it has aborted already. */
+function watch(pending, signal) {
+  // The listener is created outside of `call`, whose arguments it would keep.
+  const { id, reject } = pending;
+  pending.watch = onAbort(signal, () => {
+    // A caller can dispatch an `abort` event to a signal that is not aborted.
+    if (!pending.watch.done) return;
+    if (!pending.scope.remove(id)) return tryUse(() => engine.cancel(id, performance.now(), Date.now()));
+    calls.delete(id);
+    pending.watch.cancel();
+    reject(pending.watch.reason);
+  });
+  return pending.watch.done;
 }

@@ -233,7 +233,8 @@ export interface Locks {
   multiLock(locks: readonly Lock[]): Lock;
   /**
    * Returns a lock that is held if a majority of independent Redis servers grants it, as Redisson's
-   * `getRedLock(locks)`.
+   * `getRedLock(locks)`. After the majority the acquisition waits for the other servers as long
+   * again, at least 10 ms; those that have granted by then count until the release.
    *
    * @param locks 3, 5, 7 or 9 plain or fenced locks, each of a different client.
    * @throws {InvalidOptionError}

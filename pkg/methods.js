@@ -80,6 +80,8 @@ let timer;
 
 export function trackPending(difference) {
   pending += difference;
-  if (pending === 0) timer = clearInterval(timer);
+  // Node and Bun can keep the timer, which is cheaper than a new one for each call.
+  if (timer?.ref) pending === 0 ? timer.unref() : timer.ref();
+  else if (pending === 0) timer = clearInterval(timer);
   else if (isProgram) timer ??= setInterval(() => {}, 2 ** 30);
 }
