@@ -48,10 +48,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         } else {
             append(&mut all_text, &own)
         };
-        let (plain, locking) = (2 * names.len(), 2 * names.len() + 1);
+        let number = names.len();
+        let (plain, locking) = (2 * number, 2 * number + 1);
         writeln!(
             code,
-            "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, begins: &[{begins}], own: {own}, \
+            "/// `{file}`\npub static {}: Script = Script {{ name: {name:?}, number: {number}, begins: &[{begins}], own: {own}, \
              sha1: digest({plain}), key_locking_sha1: digest({locking}), computes_keys: {computes_keys} }};",
             constant(&file)
         )?;

@@ -22,6 +22,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod model_checking {
+    mod hashed;
     mod multi;
     mod objects;
 }

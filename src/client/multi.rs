@@ -69,11 +69,14 @@ impl<T: Transport, H: Host> Client<T, H> {
     /// them grants it to: Redisson's `getRedLock(locks)`.
     ///
     /// Unlike Redisson's, it checks that enough of the lease is left, and releases the members that
-    /// it was granted if they are no majority. The members are plain, non-reentrant, spin or fenced
-    /// locks of clients of different Redis nodes; do not include one Redis twice through two
-    /// gateways. Pauses between retries are jittered, even if a member is a spin lock.
-    /// [`RedLockSettings::rejoin_delay`] describes the effect of a node that restarts without its
-    /// data.
+    /// it was granted if they are no majority. After a majority has granted, it waits for the other
+    /// members as long again, at least 10 ms: those that have granted by then count until the
+    /// release, so that a minority of them may stop.
+    ///
+    /// The members are plain, non-reentrant, spin or fenced locks of clients of different Redis
+    /// nodes; do not include one Redis twice through two gateways. Pauses between retries are
+    /// jittered, even if a member is a spin lock. [`RedLockSettings::rejoin_delay`] describes the
+    /// effect of a node that restarts without its data.
     ///
     /// # Errors
     /// [`InvalidOption`] unless there are 3, 5, 7 or 9 such locks, each of a different gateway.

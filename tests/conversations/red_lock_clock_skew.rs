@@ -33,7 +33,7 @@ fn expect_all_released(it: Conversation<AcquireQuorum>) -> Conversation<AcquireQ
 fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
     let it =
         three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
-    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
+    let it = it.advance_to_timeout().expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     assert!(!it.is_done());
     assert_eq!(voters(&it.reply_from(2, granted(AHEAD)).expect_outcome().unwrap()), [1, 2]);
 }
@@ -42,7 +42,7 @@ fn a_node_that_rejects_a_token_does_not_count_as_agreeing() {
 fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
     let it =
         three_nodes(WaitPolicy::Once).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
-    let it = it.expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
+    let it = it.advance_to_timeout().expect_calls(&[(0, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, busy(4_000)).expect_calls(&[(0, RELEASE), (1, RELEASE)]);
     let it = it.reply_from(0, Code::Done).reply_from(1, Code::Done);
     assert_eq!(it.expect_done(), Err(AcquireError::Busy { remaining: Some(ms(4_000)) }));
@@ -52,8 +52,8 @@ fn a_node_that_rejected_a_token_is_released_and_not_raised_again() {
 #[test]
 fn a_majority_that_rejects_a_token_ends_the_wait() {
     let it = three_nodes(up_to(30_000)).reply_from(0, granted(NOW)).reply_from(1, granted(AHEAD));
-    let it = it.expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
-    let it = it.expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
+    let it = it.advance_to_timeout().expect_calls(&[(0, RAISE)]).reply_from(2, granted(NOW + 1));
+    let it = it.advance_to_timeout().expect_calls(&[(2, RAISE)]).reply_from(0, Code::TokenAhead);
     let it = it.reply_from(2, Code::TokenAhead);
     assert_cannot_agree(expect_all_released(it).expect_done());
 }
@@ -62,6 +62,7 @@ fn a_majority_that_rejects_a_token_ends_the_wait() {
 fn a_node_whose_token_is_far_ahead_is_outvoted_by_those_that_agree() {
     let it =
         three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD)).reply_from(1, granted(NOW));
+    let it = it.advance_to_timeout();
     assert!(!it.is_done() && it.count(RAISE) == 0, "{it}");
     let multi_grant = it.reply_from(2, granted(NOW)).expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (NOW, vec![1, 2]));
@@ -83,7 +84,8 @@ fn the_largest_token_that_a_majority_accepts_is_stored() {
 #[test]
 fn a_token_far_ahead_that_a_majority_stores_already_is_a_hold() {
     let it = three_nodes(WaitPolicy::Once).reply_from(0, granted(FAR_AHEAD));
-    let multi_grant = it.reply_from(2, granted(FAR_AHEAD)).expect_done().unwrap();
+    let it = it.reply_from(2, granted(FAR_AHEAD)).advance_to_timeout();
+    let multi_grant = it.expect_done().unwrap();
     assert_eq!((multi_grant.token.as_u64(), voters(&multi_grant)), (FAR_AHEAD, vec![0, 2]));
 }
 

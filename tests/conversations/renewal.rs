@@ -200,6 +200,13 @@ fn a_renewal_on_demand_reports_a_loss() {
 }
 
 #[test]
+fn a_renewal_on_demand_that_reaches_redis_too_late_is_reported_as_late() {
+    let it = Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW);
+    let late = RequestError::Unreachable(FailureKind::TimedOut);
+    assert_eq!(it.reply(Code::Late).expect_done(), Err(late));
+}
+
+#[test]
 fn a_renewal_on_demand_is_sent_once() {
     let it = Conversation::new(renew_on_demand_machine(lease(60_000))).expect_call(RENEW);
     let unreachable = RequestError::Unreachable(FailureKind::Broken);

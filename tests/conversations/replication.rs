@@ -163,11 +163,13 @@ fn a_raised_token_counts_only_once_its_replicas_have_it() {
         replicated_red_lock()
             .reply_from(0, granted(5).acknowledged_by(1))
             .reply_from(1, granted(9).acknowledged_by(1))
+            .advance_to_timeout()
             .expect_calls(&[(0, "lock_raise")])
     };
     let it = raising();
     assert_eq!(replica_waits(&it)[3], Some((1, 500)));
-    let multi_grant = it.reply_from(0, granted(9).acknowledged_by(1)).expect_done().unwrap();
+    let it = it.reply_from(0, granted(9).acknowledged_by(1)).advance_to_timeout();
+    let multi_grant = it.expect_done().unwrap();
     assert_eq!(multi_grant.token.as_u64(), 9);
 
     let it = raising().reply_from(0, granted(9).acknowledged_by(0));

@@ -156,7 +156,7 @@ async fn writes_of_one_lease_are_done_one_after_the_other() {
 #[tokio::test]
 async fn a_script_runs_once_while_the_lease_is_held_and_not_afterwards() {
     let env = TestEnv::new().await;
-    let (client, host) = env.virtual_client_with_timeout(300);
+    let (client, host) = env.virtual_client_with_timeout(5_000);
     let lease = client.lock("job").unwrap().acquire().await.unwrap();
     env.proxy.plan(|seen| match seen.number {
         1 => Fault::executed(FaultResponse::Silence),

@@ -83,7 +83,7 @@ async fn a_waiter_acquires_permits_that_another_client_releases() {
 #[tokio::test]
 async fn permits_are_added_once_by_a_repeated_request() {
     let env = TestEnv::new().await;
-    let (client, host) = env.virtual_client_with_timeout(200);
+    let (client, host) = env.virtual_client_with_timeout(5_000);
     let pool = client.semaphore("pool").unwrap();
     assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
     // Executed without a response: the client retries under the same id.
@@ -126,7 +126,7 @@ async fn permits_beyond_a_java_int_are_refused() {
 #[tokio::test]
 async fn an_unanswered_call_is_cancelled_and_proven_not_executed() {
     let env = TestEnv::new().await;
-    let (client, host) = env.virtual_client_with_timeout(200);
+    let (client, host) = env.virtual_client_with_timeout(5_000);
     let pool = client.semaphore("pool").unwrap();
     assert_eq!(pool.try_set_permits(1, None).await, Ok(true));
     env.proxy.plan(|seen| match seen.script {

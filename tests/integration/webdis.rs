@@ -34,12 +34,14 @@ async fn both_dialects_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn scripts_that_redis_has_forgotten_are_sent_again() {
+async fn scripts_that_redis_has_forgotten_cost_one_request_more() {
     let (env, _webdis, client) = webdis().await;
     let lock = client.lock("job").unwrap();
     for _ in 0..2 {
         env.redis.query::<String>(&["SCRIPT", "FLUSH"]).await;
+        env.redis.query::<String>(&["CONFIG", "RESETSTAT"]).await;
         lock.acquire().await.unwrap().release().await.unwrap();
+        assert_eq!((env.redis.ran("evalsha").await, env.redis.ran("eval").await), (1, 2));
     }
 }
 

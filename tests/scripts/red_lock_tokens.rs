@@ -72,7 +72,10 @@ pub(super) fn raise_for(
     vote.handle(Input::Reply { call: calls[0].0, reply: granted.clone() }, START);
     let reply = Reply { value: token.to_string(), ..granted.clone() };
     vote.handle(Input::Reply { call: calls[1].0, reply }, START);
-    let Output::Call { script, .. } = vote.poll(START) else { panic!("it raises what is smaller") };
+    // The third node does not reply.
+    let Output::Timeout { until, .. } = vote.poll(START) else { panic!("it waits for a reply") };
+    vote.handle(Input::Timeout, until);
+    let Output::Call { script, .. } = vote.poll(until) else { panic!("it raises what is smaller") };
     assert_eq!(script.script().name, "lock_raise");
     script
 }

@@ -221,7 +221,7 @@ fn with_new_token(reply: &Value, answer: &Value, before_ms: u64) -> Value {
 }
 
 /// Asserts that `ms` is at most `most`, and less by at most the elapsed time.
-fn assert_within(ms: i64, most: i64, elapsed: u64, name: &str) {
+pub(crate) fn assert_within(ms: i64, most: i64, elapsed: u64, name: &str) {
     let least = most - i64::try_from(elapsed).unwrap() - 1;
     assert!((least..=most).contains(&ms), "{name}: {ms} is not within {least} and {most}");
 }

@@ -1,9 +1,10 @@
 //! The requests that a client sends.
 
 use edgelatch_proto::protocol::gateway::{GatewayCapabilities, Request};
+use edgelatch_proto::protocol::script::{Publish, ScriptCall};
 use serde_json::Value;
 
-use super::vectors::{call, call_of, converse, gateway, inspect, publish, response, vectors};
+use super::vectors::{call, call_of, converse, form, gateway, inspect, publish, response, vectors};
 use test_support::calls;
 
 #[test]
@@ -77,6 +78,29 @@ fn the_newest_sync_token_goes_with_the_next_request() {
     }
     let sent: Vec<Option<&str>> = sent.iter().map(Option::as_deref).collect();
     assert_eq!(sent, [None, Some("t1"), Some("t1"), Some("t2"), Some("t2"), Some("t3")]);
+}
+
+/// S61.
+#[test]
+fn each_script_is_sent_whole_once_after_redis_has_lacked_one() {
+    let gateway = gateway(&Value::Null);
+    let (first, second) = (inspect(), call("acquire", "invoice:42", Publish::Plain));
+    let mut capabilities = GatewayCapabilities::default();
+    let mut forms = |call: &ScriptCall, redis_has_it: bool| {
+        let mut forms = Vec::new();
+        converse(&gateway, call, &mut capabilities, |request: &Request| {
+            forms.push(form(request, call));
+            let runs = redis_has_it || request.body.contains("\"EVAL\"");
+            Ok(if runs { response(200, "{}") } else { response(400, r#"{"error":"NOSCRIPT"}"#) })
+        });
+        forms
+    };
+    assert_eq!(forms(&second, true), ["EVALSHA"], "until then by its hash");
+    for _ in 0..2 {
+        assert_eq!(forms(&first, false), ["EVALSHA", "EVAL"]);
+        assert_eq!(forms(&second, false), ["EVAL"]);
+        assert_eq!([forms(&first, true), forms(&second, true)], [["EVALSHA"], ["EVALSHA"]]);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(crate) const LONG_NODE_TIMEOUT: Duration = Duration::from_secs(15);
 pub(crate) async fn in_front_of(cluster: &Cluster) -> (Gateway, TestClient) {
     let gateway = gateway(cluster.url(), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
-    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    client.connected().await;
     (gateway, client)
 }
 

@@ -39,12 +39,12 @@ async fn a_command_whose_reply_is_lost_is_never_sent_again() {
         .into_iter()
         .enumerate()
         {
-            until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+            client.connected().await;
             let (status, answer) = client.post(path, body).await;
             assert_eq!(status, 502, "{url}: {body}: {answer}");
             assert!(is_unknown_outcome(&answer), "{url}: {answer}");
             // When other commands have replies again, the peer would have received a repeated one.
-            until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+            client.connected().await;
             assert_eq!(peer.seen("DROP"), sent + 1, "{url}: {body}");
         }
     }
@@ -57,7 +57,7 @@ async fn a_connection_that_falls_silent_is_replaced() {
         let gateway =
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
-        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        client.connected().await;
         // On a slow machine the request may time out before the command is sent. Then the test
         // tries another command, with a name of its own.
         let mut sent = 0;
@@ -73,7 +73,7 @@ async fn a_connection_that_falls_silent_is_replaced() {
             (status == 504 && peer.seen(&name) == 1).then_some(())
         })
         .await;
-        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        client.connected().await;
         for number in 0..sent {
             assert!(peer.seen(&format!("STALL{number}")) <= 1, "{url}");
         }
@@ -89,7 +89,7 @@ async fn a_connection_without_a_reply_to_the_gateway_s_own_query_is_replaced() {
             gateway(url.clone(), |config| config.request_time = Duration::from_millis(300)).await;
         let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
         until(async || (peer.seen("INFO") == 1).then_some(())).await;
-        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        client.connected().await;
         assert_eq!(peer.seen("INFO"), 1, "{url}");
     }
 }
@@ -103,10 +103,10 @@ async fn a_command_that_is_lost_behind_a_redirection_is_not_sent_again_either() 
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     // The slot of `k` is 7629.
     first.reply_to("DROP", &format!("-MOVED 7629 127.0.0.1:{}", second.port()));
-    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    client.connected().await;
     let (status, body) = client.command(r#"["DROP","k"]"#).await;
     assert_eq!(status, 502, "{body}");
-    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    client.connected().await;
     assert_eq!((first.seen("DROP"), second.seen("DROP")), (1, 1));
 }
 

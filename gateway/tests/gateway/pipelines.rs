@@ -120,6 +120,7 @@ async fn assert_others_run_in_between(peer: &Peer, url: String) {
     peer.on_command("HOLD", Action::Hold(Arc::clone(&release)));
     let gateway = gateway(url, |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
+    client.connected().await;
     let mut commands = vec![json!(["HOLD", "k"])];
     commands.resize(1000, json!(["INCR", "k"]));
     let long = tokio::spawn({
@@ -152,6 +153,7 @@ async fn commands_of_other_clients_wait_for_one_portion_of_a_client_however_many
         let url = format!("http://{}", gateway.address());
         let [full, one, other] = [TOKEN.to_owned(), of_user("one"), of_user("other")]
             .map(|token| TestClient::new(&url, &token));
+        full.connected().await;
         let body = json!(vec![inspecting(); 20]).to_string();
         let sending =
             tokio::spawn(

@@ -129,6 +129,12 @@ impl TestClient {
         self.post("/", body).await
     }
 
+    /// Waits until the gateway has a connection to Redis: on a busy machine the first requests may
+    /// fail, since opening it takes too long.
+    pub(crate) async fn connected(&self) {
+        until(async || (self.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    }
+
     pub(crate) async fn base64(&self, path: &str, body: &str) -> (u16, String) {
         let request = self.request(Method::POST, path).header("Upstash-Encoding", "base64");
         answer(request.body(body.to_owned())).await

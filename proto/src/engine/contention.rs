@@ -76,3 +76,52 @@ impl Contention {
         self.0.retain(|channel| !channel.is_over(now));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_millis(seconds * 1000, seconds * 1000)
+    }
+
+    fn is_at(contention: &mut Contention, channel: &str, seconds: u64) -> bool {
+        contention.is_at(|| [channel.to_string()].into(), at(seconds))
+    }
+
+    #[test]
+    fn a_channel_is_remembered_while_it_has_a_subscription_and_ten_seconds_after_its_last_message()
+    {
+        let mut contention = Contention::default();
+        contention.subscribed("a", at(0));
+        contention.subscribed("a", at(1));
+        contention.subscribed("b", at(1));
+        contention.at("a").unwrap().on_release(at(2));
+        assert!(contention.at("c").is_none() && !is_at(&mut contention, "c", 2));
+        contention.unsubscribed("b");
+        assert!(!is_at(&mut contention, "b", 3), "no message has come");
+        contention.unsubscribed("a");
+        assert!(is_at(&mut contention, "a", 100), "one of two subscriptions is left");
+        contention.unsubscribed("a");
+        contention.at("a").unwrap().on_release(at(101));
+        assert!(is_at(&mut contention, "a", 110));
+        assert!(!is_at(&mut contention, "a", 111));
+        assert!(contention.at("a").is_none());
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_channels_is_forgotten() {
+        let mut contention = Contention::default();
+        for number in 0..=CHANNELS_MAX {
+            contention.subscribed(&number.to_string(), at(0));
+        }
+        assert!(!is_at(&mut contention, "0", 0) && is_at(&mut contention, "1", 0));
+        assert!(is_at(&mut contention, &CHANNELS_MAX.to_string(), 0));
+    }
+
+    #[test]
+    fn the_channels_of_a_target_are_computed_only_if_some_channel_is_remembered() {
+        let mut contention = Contention::default();
+        assert!(!contention.is_at(|| panic!("nothing is remembered"), at(0)));
+    }
+}

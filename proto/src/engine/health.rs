@@ -143,3 +143,87 @@ impl Health {
         pause
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::from_millis(1_000_000, 2_000_000);
+
+    fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// The time until a stream may be opened again.
+    fn delay(health: &Health) -> Duration {
+        NOW.until(health.retry_at().unwrap())
+    }
+
+    #[test]
+    fn after_each_failure_in_a_row_the_next_stream_waits_twice_as_long_up_to_a_minute() {
+        let mut health = Health::default();
+        assert!(health.can_open(NOW) && health.notification_mode().is_none());
+        health.on_opening(7);
+        for longest in [1, 2, 4, 8, 16, 32, 60, 60] {
+            health.on_failure(NOW);
+            assert!(secs(longest) / 2 <= delay(&health) && delay(&health) <= secs(longest));
+            assert!(!health.can_open(NOW) && health.can_open(NOW + delay(&health)));
+            assert_eq!(health.notification_mode(), Some(NotificationMode::Polling));
+        }
+        health.on_confirmed();
+        assert!(health.can_open(NOW));
+        assert_eq!(health.notification_mode(), Some(NotificationMode::Stream));
+        health.on_failure(NOW);
+        assert!(delay(&health) <= secs(1), "failures before the confirmation count no more");
+    }
+
+    #[test]
+    fn clients_whose_streams_fail_together_do_not_open_the_next_ones_together() {
+        let delays = [1, 2, 3].map(|seed| {
+            let mut health = Health::default();
+            health.on_opening(seed);
+            health.on_failure(NOW);
+            let first = delay(&health);
+            health.on_failure(NOW);
+            (first, delay(&health))
+        });
+        assert!(delays[0] != delays[1] && delays[1] != delays[2], "{delays:?}");
+        let kept = [1, 2].map(|seed| {
+            let mut health = Health::default();
+            health.on_opening(seed);
+            NOW.until(health.on_response(200, None, NOW).unwrap())
+        });
+        assert_ne!(kept[0], kept[1]);
+        assert!(kept.iter().all(|age| secs(40) <= *age && *age <= secs(50)), "{kept:?}");
+    }
+
+    #[test]
+    fn the_next_stream_waits_for_the_retry_after_of_the_gateway_but_a_minute_at_most() {
+        for (retry_after, least, most) in [(0, 0, 1), (20, 20, 21), (600, 60, 61)] {
+            let mut health = Health::default();
+            assert_eq!(health.on_response(503, Some(secs(retry_after)), NOW), None);
+            let delay = delay(&health);
+            assert!(secs(least) <= delay && delay <= secs(most), "{retry_after}: {delay:?}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_without_streams_gets_no_further_request_for_one() {
+        let mut health = Health::default();
+        assert_eq!(health.on_response(404, None, NOW), None);
+        assert!(health.has_no_streams() && !health.can_open(NOW + secs(600)));
+        assert_eq!(health.notification_mode(), Some(NotificationMode::Polling));
+    }
+
+    #[test]
+    fn a_stream_may_be_silent_for_twice_the_longest_interval_between_signs_of_life() {
+        let mut health = Health::default();
+        assert_eq!(health.silence_max(), None);
+        assert!(!health.is_dead(secs(600)));
+        health.on_heartbeat(Duration::from_millis(10));
+        assert_eq!(health.silence_max(), Some(secs(2)), "signs of life may be late");
+        health.on_heartbeat(secs(5));
+        health.on_heartbeat(secs(3));
+        assert!(!health.is_dead(secs(10)) && health.is_dead(Duration::from_millis(10_001)));
+    }
+}

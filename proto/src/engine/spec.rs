@@ -244,3 +244,6 @@ fn clash(members: &[MemberSpec]) -> bool {
         )
     })
 }
+
+#[cfg(test)]
+mod tests;

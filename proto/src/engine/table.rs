@@ -113,4 +113,34 @@ mod tests {
         assert_eq!(table.get(second), Some(&"second"));
         assert_eq!(table.keys(|_| true), [second]);
     }
+
+    #[test]
+    fn the_number_of_a_key_identifies_it_and_is_exact_in_javascript() {
+        let mut table = Table::default();
+        let keys = ["first", "second"].map(|entry| table.insert(entry));
+        table.remove(keys[1]);
+        let third = table.insert("third");
+        for key in [keys[0], keys[1], third] {
+            assert_eq!(Key::from_number(key.number()), Some(key));
+            assert!(key.number() < 1 << 53);
+        }
+        assert!(keys[0].number() != keys[1].number() && keys[1].number() != third.number());
+        assert_eq!(Key::from_number(0), None, "no key has it");
+        assert_eq!(Key::from_number(u64::MAX).unwrap().number(), u64::MAX);
+    }
+
+    #[test]
+    fn an_index_whose_generations_are_used_up_is_not_used_again() {
+        let mut table = Table::default();
+        let mut key = table.insert(0);
+        table.slots[0].generation = NonZeroU32::new(GENERATIONS - 2).unwrap();
+        key.generation = table.slots[0].generation;
+        table.remove(key);
+        let last = table.insert(1);
+        assert_eq!((last.index, last.generation.get()), (0, GENERATIONS - 1));
+        assert_eq!(table.remove(last), Some(1));
+        let next = table.insert(2);
+        assert_eq!((next.index, next.generation.get()), (1, 1));
+        assert_eq!(table.get(last), None);
+    }
 }

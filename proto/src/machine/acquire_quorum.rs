@@ -12,6 +12,10 @@
 //! its nodes and retries the rest. Other clients release theirs and wait for that node alone. A
 //! node that is too young to vote is never the lowest.
 //!
+//! **Grace:** once a majority is held, the other nodes get as long again to reply, at least 10 ms,
+//! before the machine decides. All that have granted by then count for the hold, so that it can
+//! lose nodes that were among the fastest.
+//!
 //! **The token** is returned when a majority *stores* this very one under this hold. The largest of
 //! tokens that nodes mint themselves would not rise: another majority may have minted smaller ones.
 //! All nodes are proposed one token to store; where that was not possible, the largest is stored
@@ -28,6 +32,7 @@ use super::acquire_all::{
 };
 use super::{
     AcquireQuorumSpec, Entropy, Input, Lease, Machine, Output, QuorumNodes, TimeoutReason,
+    combined, sooner,
 };
 use crate::error::{AcquireError, Refusal, RefusalKind};
 use crate::name::FencingToken;
@@ -38,6 +43,8 @@ use crate::time::Instant;
 /// The shortest and the longest time for one attempt at a node: a tenth of the lease within these.
 const NODE_ATTEMPT_MIN: Duration = Duration::from_millis(100);
 const NODE_ATTEMPT_MAX: Duration = Duration::from_secs(1);
+/// The shortest grace: in a local network a majority may reply within a millisecond.
+const GRACE_MIN: Duration = Duration::from_millis(10);
 /// The calls of one node. In a pass: a try, a raise of its token, the undoing, and a second undoing
 /// in case the first is not confirmed. In the last pass: the undoing of an owner kept until then, a
 /// try, a raise, the undoing.
@@ -49,6 +56,8 @@ pub struct AcquireQuorum {
     parts: Parts,
     keep_time: Duration,
     kept_until: Option<Instant>,
+    /// When the machine decides although replies are due; set once a majority is held.
+    grace_until: Option<Instant>,
     /// Whether short leases were already extended since the last pause. They are extended only
     /// once: if that is not enough, round trips take too long for this lease.
     extended: bool,
@@ -80,7 +89,9 @@ impl AcquireQuorum {
         let targets = parts.into_iter().map(Target::Lock).collect();
         let parts = Parts::new(targets, &params, attempt_time, RESERVED, entropy, &clocks, now);
         let stage = Stage::Requesting((NodeSet::All, false));
-        let mut machine = Self { parts, keep_time, kept_until: None, extended: false, stage };
+        let (kept_until, grace_until) = (None, None);
+        let mut machine =
+            Self { parts, keep_time, kept_until, grace_until, extended: false, stage };
         machine.try_all(now);
         machine
     }
@@ -106,6 +117,7 @@ impl AcquireQuorum {
     /// each node; if no node is held, the lowest of them keeps its owner, for the wait for that
     /// node.
     fn send_tries(&mut self, indices: &[usize], last: bool, now: Instant) {
+        self.grace_until = None;
         // By the clock that is most ahead, so that no node has a larger token already.
         let clocks = self.parts.iter().filter_map(|(_, part)| part.clock());
         let latest_ms = clocks.map(|clock| clock.after(Duration::ZERO, now)).max();
@@ -126,8 +138,11 @@ impl AcquireQuorum {
         self.stage = Stage::Requesting((NodeSet::Lowest(index), false));
     }
 
-    /// Decides after a reply or a failure: a majority at once, all else after all replies.
+    /// Decides after all replies, or at the end of the grace if a majority is held.
     fn decide(&mut self, nodes: NodeSet, last: bool, now: Instant) {
+        if self.parts.has_pending_replies() && !self.is_grace_over(now) {
+            return;
+        }
         let held: Vec<FencingToken> = self.held(now).map(|(.., token)| token).collect();
         // The token of a node that is being raised is unknown until its reply.
         let with_known_token = || self.held(now).filter(|(index, ..)| !self.awaits_reply(*index));
@@ -149,6 +164,20 @@ impl AcquireQuorum {
             }
             NodeSet::All | NodeSet::Lowest(_) => self.on_refused(last, now),
         }
+    }
+
+    /// Whether a majority is held, and the other nodes have had as long again to reply as its last
+    /// grant took. The grace is shorter if the leases of the majority would become too short.
+    fn is_grace_over(&mut self, now: Instant) -> bool {
+        let settled = self.held(now).filter(|(index, ..)| !self.awaits_reply(*index));
+        let leases: Vec<Lease> = settled.map(|(_, lease, _)| lease).collect();
+        let taken = leases.iter().map(|lease| lease.sent_at().until(now)).min();
+        let majority = combined(leases.into_iter(), self.quorum());
+        let (Some(majority), Some(taken)) = (majority, taken) else { return false };
+        let min_validity = self.parts.shared().lease.validity_min();
+        let spare = majority.remaining(now).saturating_sub(min_validity);
+        let grace_end = now + taken.max(GRACE_MIN).min(spare);
+        now.has_reached(*self.grace_until.get_or_insert(grace_end))
     }
 
     /// Returns the held nodes, with their leases and the tokens that they store.
@@ -347,6 +376,15 @@ impl Machine for AcquireQuorum {
 
     fn poll(&mut self, now: Instant) -> Output<Self::Outcome> {
         let max_missing = self.max_missing();
-        self.stage.poll(&mut self.parts, max_missing, now)
+        let output = self.stage.poll(&mut self.parts, max_missing, now);
+        let grace = self.grace_until.filter(|grace| !now.has_reached(*grace));
+        match (output, grace, &self.stage) {
+            (Output::Timeout { until, why }, Some(grace), Stage::Requesting(_)) => {
+                let grace = (grace, TimeoutReason::ReplyDue);
+                let (until, why) = sooner(Some((until, why)), grace, now);
+                Output::Timeout { until, why }
+            }
+            (output, ..) => output,
+        }
     }
 }

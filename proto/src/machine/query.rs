@@ -126,6 +126,8 @@ impl Machine for RenewalOnDemand {
                     .map(|token| Renewed { lease: Lease::confirmed(self.lease, sent_at), token })
                     .ok_or_else(garbled),
                 Code::Lost => Err(RequestError::Lost(loss(self.can_be_stolen, &reply))),
+                // It came to Redis too late. A copy of it may have been in time.
+                Code::Late => Err(RequestError::Unreachable(FailureKind::TimedOut)),
                 _ => Err(garbled()),
             },
             other => Err(no_answer(other, self.request.is_unsure())),

@@ -47,7 +47,8 @@ impl Exchange {
         call: ScriptCall,
         capabilities: &GatewayCapabilities,
     ) -> (Self, Step) {
-        let exchange = Self { call, form: capabilities.form(gateway), has_left: false };
+        let form = capabilities.form(gateway, call.script());
+        let exchange = Self { call, form, has_left: false };
         let step = if gateway.can_send(&exchange.call) {
             Step::Send(exchange.request(gateway, capabilities))
         } else {
@@ -78,6 +79,9 @@ impl Exchange {
             Err(kind) => return Step::Done(Answer::Failed(kind)),
         };
         capabilities.note(&response);
+        if self.form.whole {
+            capabilities.received_whole(self.call.script());
+        }
         let status = response.status;
         let garbled = Answer::Failed(FailureKind::Garbled { status });
         match gateway.decode(&self.call, self.form, &response) {
@@ -90,6 +94,7 @@ impl Exchange {
                 Step::Done(reply.map_or(garbled, with))
             }
             Decoded::UnknownHash if !self.form.whole => {
+                capabilities.lacks_script();
                 self.again(Form { whole: true, ..self.form }, gateway, capabilities)
             }
             // The request contained no hash.

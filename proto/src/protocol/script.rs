@@ -17,6 +17,8 @@ use crate::timing::{FIRST_HORIZON, HORIZON, Replicas};
 pub struct Script {
     /// The file's name without its ending.
     pub name: &'static str,
+    /// The place in [`scripts::ALL`].
+    number: u8,
     /// The parts before its own text, which it shares with other scripts.
     begins: &'static [&'static &'static str],
     own: &'static str,
@@ -82,6 +84,24 @@ impl Eq for Script {}
 impl core::hash::Hash for Script {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         self.name.hash(state);
+    }
+}
+
+/// A set of this crate's scripts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptSet(u64);
+
+const _: () = assert!(scripts::ALL.len() <= 64, "one bit for each script");
+
+impl ScriptSet {
+    pub(crate) const EMPTY: Self = Self(0);
+
+    pub(crate) const fn contains(self, script: &Script) -> bool {
+        self.0 >> script.number & 1 == 1
+    }
+
+    pub(crate) const fn insert(&mut self, script: &Script) {
+        self.0 |= 1 << script.number;
     }
 }
 

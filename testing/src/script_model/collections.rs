@@ -6,32 +6,34 @@ use super::{Entry, ScriptModel, Value};
 
 impl ScriptModel {
     /// The elements of a list; empty if there is no key.
-    pub fn list(&self, key: &str) -> VecDeque<String> {
+    pub fn list(&self, key: &str) -> &VecDeque<String> {
+        static EMPTY: VecDeque<String> = VecDeque::new();
         match self.keys.get(key).map(|entry| &entry.value) {
-            Some(Value::List(elements)) => elements.clone(),
-            None => VecDeque::new(),
+            Some(Value::List(elements)) => elements,
+            None => &EMPTY,
             Some(_) => panic!("WRONGTYPE at {key}"),
         }
     }
 
     /// Changes a list and keeps its expiry.
     pub(super) fn change_list(&mut self, key: &str, change: impl FnOnce(&mut VecDeque<String>)) {
-        let mut elements = self.list(key);
-        change(&mut elements);
-        let expires_at = self.keys.get(key).and_then(|entry| entry.expires_at);
+        let fresh = || Entry { value: Value::List(VecDeque::new()), expires_at: None };
+        let Value::List(elements) = &mut self.keys.entry(key.into()).or_insert_with(fresh).value
+        else {
+            panic!("WRONGTYPE at {key}")
+        };
+        change(elements);
         if elements.is_empty() {
             self.keys.remove(key);
-        } else {
-            let value = Value::List(elements);
-            self.keys.insert(key.into(), Entry { value, expires_at });
         }
     }
 
     /// The members of a sorted set and their scores; empty if there is no key.
-    pub fn members(&self, key: &str) -> BTreeMap<String, i64> {
+    pub fn members(&self, key: &str) -> &BTreeMap<String, i64> {
+        static EMPTY: BTreeMap<String, i64> = BTreeMap::new();
         match self.keys.get(key).map(|entry| &entry.value) {
-            Some(Value::Sorted(members)) => members.clone(),
-            None => BTreeMap::new(),
+            Some(Value::Sorted(members)) => members,
+            None => &EMPTY,
             Some(_) => panic!("WRONGTYPE at {key}"),
         }
     }

@@ -120,7 +120,7 @@ impl ScriptModel {
         match (place, arrival) {
             (None, Some(arrival)) => self.restore_place(queue, poll.field, arrival),
             (None, None) if !poll.last => {
-                let newest = self.members(queue.arrivals).into_values().max().unwrap_or(0);
+                let newest = self.members(queue.arrivals).values().copied().max().unwrap_or(0);
                 let arrival = i64::try_from(run.micros).unwrap().max(newest + 1);
                 self.put_score(queue, queue.arrivals, poll.field, arrival);
                 self.change_list(queue.queue, |list| list.push_back(poll.field.into()));
@@ -158,7 +158,7 @@ impl ScriptModel {
     fn wait_on(&mut self, poll: &Poll<'_>, queue: &Queue<'_>, head: &str) -> i64 {
         let place = self.place(queue, poll.field).unwrap();
         let (mut foreign, mut before, mut nearest) = (place.saturating_sub(256), None, None);
-        for other in self.list(queue.queue).into_iter().take(place.min(256)) {
+        for other in self.list(queue.queue).clone().into_iter().take(place.min(256)) {
             let mut score = self.score(queue.timeouts, &other);
             if !Queue::is_ours(&other) {
                 foreign += 1;
@@ -197,9 +197,9 @@ impl ScriptModel {
         let keep = i64::try_from(queue.run.keep).unwrap();
         let mut old: Vec<(i64, String)> = self
             .members(queue.beats)
-            .into_iter()
-            .filter(|(_, ends)| *ends <= queue.now - keep)
-            .map(|(field, ends)| (ends, field))
+            .iter()
+            .filter(|(_, ends)| **ends <= queue.now - keep)
+            .map(|(field, ends)| (*ends, field.clone()))
             .collect();
         old.sort();
         for (_, field) in old.into_iter().take(16) {

@@ -115,7 +115,7 @@ impl ScriptModel {
         mut must: bool,
     ) -> (Option<String>, bool) {
         for _ in 0..EVICTED_MAX {
-            let Some(head) = self.list(queue.queue).pop_front() else { return (None, false) };
+            let Some(head) = self.list(queue.queue).front().cloned() else { return (None, false) };
             if Some(head.as_str()) == me || self.lives(queue, &head, must) {
                 return (Some(head), false);
             }
@@ -123,7 +123,7 @@ impl ScriptModel {
             self.remove_member(queue.timeouts, &head);
             must = true;
         }
-        let head = self.list(queue.queue).pop_front();
+        let head = self.list(queue.queue).front().cloned();
         let more = head.is_some() && head.as_deref() != me;
         (head, more)
     }

@@ -30,7 +30,7 @@ impl ScriptModel {
         let [names, ends] = run.keys else { panic!("{:?}", run.keys) };
         let now = i64::try_from(run.now).unwrap();
         let mut lines = vec![String::new()];
-        for name in self.members(names).into_keys() {
+        for name in self.members(names).clone().into_keys() {
             let key = |suffix: &str| format!("el:{name}:frw:{suffix}");
             let beats = key("beats");
             let holders = self.live(&key("holders"), now);
@@ -58,7 +58,7 @@ impl ScriptModel {
     /// The members of a sorted set with their scores, in its order.
     fn in_order(&self, key: &str) -> Vec<(i64, String)> {
         let mut members: Vec<_> =
-            self.members(key).into_iter().map(|(member, score)| (score, member)).collect();
+            self.members(key).iter().map(|(member, score)| (*score, member.clone())).collect();
         members.sort();
         members
     }

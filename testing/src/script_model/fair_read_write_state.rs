@@ -46,9 +46,9 @@ impl<'m, 'a> Lock<'m, 'a> {
 
     /// The members of a sorted set in its order.
     pub(super) fn ranked(&self, key: &str) -> Vec<String> {
-        let mut members: Vec<_> = self.model.members(key).into_iter().collect();
+        let mut members: Vec<_> = self.model.members(key).iter().collect();
         members.sort_by(|(one, a), (other, b)| (a, one).cmp(&(b, other)));
-        members.into_iter().map(|(member, _)| member).collect()
+        members.into_iter().map(|(member, _)| member.clone()).collect()
     }
 
     /// The members whose time is over, in the order of the set.
@@ -74,7 +74,7 @@ impl<'m, 'a> Lock<'m, 'a> {
     }
 
     pub(super) fn last_end(&self) -> Option<i64> {
-        self.model.members(self.holders).into_values().max()
+        self.model.members(self.holders).values().copied().max()
     }
 
     pub(super) fn place(&self, member: &str) -> Option<usize> {
@@ -148,7 +148,7 @@ impl<'m, 'a> Lock<'m, 'a> {
             return;
         }
         let ticket = self.model.score(self.queue, &member).unwrap();
-        if self.model.members(self.writers).into_values().all(|writer| writer > ticket) {
+        if self.model.members(self.writers).values().all(|writer| *writer > ticket) {
             self.notify(&member, "1");
         }
     }
@@ -189,8 +189,8 @@ impl<'m, 'a> Lock<'m, 'a> {
             return (0, 0);
         }
         let in_front = |key| {
-            let tickets = self.model.members(key).into_values();
-            let in_front = tickets.filter(|other| ticket.is_none_or(|ticket| *other < ticket));
+            let tickets = self.model.members(key).values();
+            let in_front = tickets.filter(|other| ticket.is_none_or(|ticket| **other < ticket));
             i64::try_from(in_front.count()).unwrap()
         };
         (in_front(self.queue), in_front(self.writers))

@@ -105,9 +105,9 @@ impl ScriptModel {
     pub(super) fn evict(&mut self, run: &Run<'_>, over: i64, kind: Kind) -> Option<i64> {
         let mut found: Vec<(i64, String)> = self
             .members(&run.keys[2])
-            .into_iter()
-            .filter(|(_, at)| (0..=over).contains(at))
-            .map(|(member, at)| (at, member))
+            .iter()
+            .filter(|(_, at)| (0..=over).contains(*at))
+            .map(|(member, at)| (*at, member.clone()))
             .collect();
         found.sort_unstable();
         found.truncate(EVICTED_MAX);
@@ -146,16 +146,15 @@ impl ScriptModel {
 
     /// Lets the lease of every hold that has one end at `at`.
     pub fn run_out(&mut self, set: &str, at: i64) {
-        for (member, _) in self.members(set).into_iter().filter(|(_, at)| *at < NEVER) {
+        for (member, _) in self.members(set).clone().into_iter().filter(|(_, at)| *at < NEVER) {
             self.set_score(set, &member, at);
         }
     }
 
     /// `op == 'clear'`
     pub(super) fn clear(&mut self, run: &Run<'_>, kind: Kind) -> i64 {
-        let members = self.members(&run.keys[2]);
+        let permits = self.members(&run.keys[2]).keys().map(|member| kind.weight(member)).sum();
         self.delete(&run.keys[2]);
-        let permits = members.keys().map(|member| kind.weight(member)).sum();
         self.give(run, permits);
         permits
     }
@@ -231,7 +230,7 @@ impl ScriptModel {
             if run.args[6] == "1" && !self.leaves_out(rules::LAST_TRY) {
                 self.set_latch(&run.keys[0], "x0", run.record_ttl(0), run.now);
             }
-            let first = self.members(set).into_values().min().filter(|at| *at < NEVER);
+            let first = self.members(set).values().copied().min().filter(|at| *at < NEVER);
             let ms = first.map_or(-1, |at| (at + skew - now).max(0));
             let value = available.map_or_else(String::new, |available| available.to_string());
             return out(0, &value, ms);

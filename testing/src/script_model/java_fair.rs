@@ -32,8 +32,8 @@ impl ScriptModel {
         if self.score(lock.timeouts, asks.holder).is_some() {
             return Some(ms.max(0));
         }
-        let last = self.list(lock.queue).pop_back().filter(|last| last != asks.holder);
-        let score = last.and_then(|last| self.score(lock.timeouts, &last));
+        let last = self.list(lock.queue).back().filter(|last| *last != asks.holder);
+        let score = last.and_then(|last| self.score(lock.timeouts, last));
         let park = score.map_or(ms, |score| score - asks.now);
         self.set_score(lock.timeouts, asks.holder, park + asks.allowance + asks.now);
         self.change_list(lock.queue, |list| list.push_back(asks.holder.into()));
@@ -47,7 +47,7 @@ impl ScriptModel {
 
     /// `fair_give_up.lua`
     pub fn java_gives_up(&mut self, lock: &JavaFair<'_>, holder: &str, less: i64) {
-        let list = self.list(lock.queue);
+        let list = self.list(lock.queue).clone();
         for other in list.iter().skip_while(|other| *other != holder).skip(1) {
             self.add_to_score(lock, other, -less);
         }
@@ -103,7 +103,7 @@ impl ScriptModel {
 
     fn sweep(&mut self, lock: &JavaFair<'_>, now: i64) -> Option<String> {
         loop {
-            let head = self.list(lock.queue).pop_front()?;
+            let head = self.list(lock.queue).front()?.clone();
             if self.score(lock.timeouts, &head).is_none_or(|score| score > now) {
                 return Some(head);
             }
@@ -119,7 +119,7 @@ impl ScriptModel {
         if free && head.is_none_or(|head| head == asks.holder) {
             self.change_list(lock.queue, |list| drop(list.pop_front()));
             self.remove_member(lock.timeouts, asks.holder);
-            for other in self.members(lock.timeouts).into_keys() {
+            for other in self.members(lock.timeouts).clone().into_keys() {
                 self.add_to_score(lock, &other, -asks.allowance);
             }
             let hash = BTreeMap::from([(asks.holder.to_owned(), "1".to_owned())]);

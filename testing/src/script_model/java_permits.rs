@@ -55,7 +55,7 @@ impl ScriptModel {
 
     fn java_evicts(&mut self, at: JavaPermits<'_>, most: usize) {
         let mut over: Vec<(i64, String)> =
-            self.members(at.held).into_iter().map(|(id, ends)| (ends, id)).collect();
+            self.members(at.held).iter().map(|(id, ends)| (*ends, id.clone())).collect();
         over.retain(|(ends, _)| (0..=at.now).contains(ends));
         over.sort_unstable();
         over.truncate(most);
@@ -82,7 +82,7 @@ impl ScriptModel {
             }
             return Ok(());
         }
-        Err(self.members(at.held).into_values().min().filter(|ends| *ends != NEVER))
+        Err(self.members(at.held).values().copied().min().filter(|ends| *ends != NEVER))
     }
 
     /// `permits_release.lua`

@@ -172,7 +172,7 @@ async fn an_evalsha_whose_eval_was_not_sent_has_an_unknown_outcome() {
     assert_eq!(env.redis.query::<Vec<String>>(&["HVALS", "job"]).await, ["1"]);
     // The client has not seen Redis' clock, so the request has no bound: Redis may grant it for ten
     // minutes, and the hold then lasts for a lease.
-    let AcquireError::Unknown { held_at_most, cause: FailureKind::Broken } = error.kind else {
+    let AcquireError::Unknown { held_at_most, cause: FailureKind::NotSent } = error.kind else {
         panic!("{error:?}")
     };
     assert!(held_at_most >= Duration::from_secs(600 + 30));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use edgelatch::Gateway;
 use edgelatch::client::Client;
 use edgelatch::timing::AttemptTime;
+use edgelatch::transport::Reqwest;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, LocalSet, spawn_local};
 
@@ -69,11 +70,15 @@ where
         .filter(|(number, _)| all || (number + operation.len()).is_multiple_of(ONE_IN))
         .map(|(_, cell)| cell)
         .collect();
+    // All cells share one HTTP client: each takes tens of milliseconds to create, so that attempts
+    // of other cells would time out on a busy machine.
+    let http = Reqwest::new();
     let (permits, mut running) = (Arc::new(Semaphore::new(MAX_CONCURRENT)), JoinSet::new());
     for (number, (object, action, times)) in cells.iter().cloned().enumerate() {
         let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
         let label = format!("{operation}, {object:?}, {}, {times:?}", action.name);
-        let cell = Cell::new(&servers, object, action, times, format!("cell-{number}")).await;
+        let name = format!("cell-{number}");
+        let cell = Cell::new(&servers, &http, object, action, times, name).await;
         running.spawn_local(async move {
             let _permit = permit;
             let outcome = spawn_local(test(cell)).await;
@@ -88,6 +93,7 @@ where
 impl Cell {
     async fn new(
         servers: &[Redis; 3],
+        http: &Reqwest,
         object: Object,
         action: Action,
         times: Times,
@@ -98,8 +104,8 @@ impl Cell {
         let attempt = if is_silent { SILENT_ATTEMPT } else { LONG_ATTEMPT };
         for redis in servers {
             let proxy = FaultProxy::start(redis.address()).await;
-            faulty.push(client(&proxy.url(), attempt));
-            direct.push(client(&format!("http://{}", redis.address()), LONG_ATTEMPT));
+            faulty.push(client(http, &proxy.url(), attempt));
+            direct.push(client(http, &format!("http://{}", redis.address()), LONG_ATTEMPT));
             proxies.push(proxy);
         }
         object.prepare(&direct[0], &name).await;
@@ -164,7 +170,8 @@ fn operation_of(script: &str) -> &str {
     }
 }
 
-fn client(url: &str, attempt: Duration) -> NativeClient {
+fn client(http: &Reqwest, url: &str, attempt: Duration) -> NativeClient {
     let attempt = AttemptTime::new(attempt).unwrap();
-    Client::connect(Gateway::upstash(url, TOKEN).unwrap().request_timeout(attempt))
+    let gateway = Gateway::upstash(url, TOKEN).unwrap().request_timeout(attempt);
+    Client::connect_with(gateway, http.clone())
 }

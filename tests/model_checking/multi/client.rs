@@ -1,7 +1,6 @@
 //! One client of the model, driven by the real machines. It acquires several parts or a majority,
 //! keeps the hold for a while, and releases it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch_proto::error::{AcquireError, FailureKind, ReleaseError};
@@ -16,6 +15,7 @@ use edgelatch_proto::time::Instant;
 use edgelatch_proto::timing::AttemptTime;
 
 use super::plan::{Calls, Plan, Rule};
+use crate::model_checking::hashed::Hashed;
 use test_support::machines::poll_to_wait;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
 }
 
 /// The calls that a client sends while it handles one input, each with the index of its part.
-pub(crate) type Outbox = Vec<(usize, CallId, Arc<ScriptCall>)>;
+pub(crate) type Outbox = Vec<(usize, CallId, Hashed<ScriptCall>)>;
 
 impl Client {
     pub(crate) const fn new(number: u8) -> Self {
@@ -338,6 +338,6 @@ fn drain<M: Machine>(
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
     poll_to_wait(machine, now, |Endpoint(index), call, script| {
-        outbox.push((index, call, Arc::new(script)));
+        outbox.push((index, call, Hashed::new(script)));
     })
 }

@@ -3,7 +3,6 @@
 //! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use edgelatch_proto::machine::CallId;
@@ -14,6 +13,7 @@ use edgelatch_proto::timing::{LeaseTime, WaitPolicy, WaitTime};
 
 use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{Calls, MAJORITY, Plan, Rule, name};
+use crate::model_checking::hashed::Hashed;
 use test_support::script_model::{Latches, ScriptModel};
 
 const EPOCH: u64 = 1_700_000_000_000;
@@ -56,7 +56,7 @@ const MANY_FAULTS: Faults = Faults {
 #[derive(Clone)]
 enum Event {
     Begin(usize),
-    Execute { from: usize, index: usize, call: CallId, script: Arc<ScriptCall> },
+    Execute { from: usize, index: usize, call: CallId, script: Hashed<ScriptCall> },
     DeliverReply { to: usize, call: CallId, reply: Reply },
     Timeout(usize),
     Cancel(usize),

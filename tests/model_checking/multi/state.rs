@@ -1,18 +1,17 @@
 //! The state of the model and its actions.
 
-use std::sync::Arc;
-
 use edgelatch_proto::machine::CallId;
 use edgelatch_proto::protocol::script::ScriptCall;
 
 use super::client::Client;
+use crate::model_checking::hashed::Hashed;
 use test_support::script_model::ScriptModel;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     pub(super) step: u8,
-    pub(super) nodes: Vec<Arc<ScriptModel>>,
-    pub(super) clients: Vec<Arc<Client>>,
+    pub(super) nodes: Vec<Hashed<ScriptModel>>,
+    pub(super) clients: Vec<Hashed<Client>>,
     /// How far each client's clock is ahead of the servers' clocks.
     pub(super) ahead_ms: Vec<u64>,
     pub(super) sent_requests: Vec<SentRequest>,
@@ -32,7 +31,7 @@ pub(super) struct SentRequest {
     /// The index of the part that it concerns.
     pub(super) index: usize,
     pub(super) call: CallId,
-    pub(super) script: Arc<ScriptCall>,
+    pub(super) script: Hashed<ScriptCall>,
     pub(super) executed: bool,
 }
 

@@ -19,6 +19,7 @@ use super::client::{Client, Outbox, Outcome, owner_prefix};
 use super::plan::{MAJORITY, Plan, Rule, name};
 use super::reachability::{Reachability, mark};
 use super::state::{Action, SentRequest, State};
+use crate::model_checking::hashed::Hashed;
 use test_support::script_model::{Latches, ScriptModel};
 
 /// When the servers' clocks start, in milliseconds since 1970.
@@ -66,8 +67,8 @@ impl Model for World {
         let count = u8::try_from(self.plans.len()).unwrap();
         let state = State {
             step: 0,
-            nodes: (0..3).map(|_| Arc::new(ScriptModel::new(self.latches))).collect(),
-            clients: (0..count).map(|number| Arc::new(Client::new(number))).collect(),
+            nodes: (0..3).map(|_| Hashed::new(ScriptModel::new(self.latches))).collect(),
+            clients: (0..count).map(|number| Hashed::new(Client::new(number))).collect(),
             ahead_ms: vec![0; self.plans.len()],
             sent_requests: Vec::new(),
             copies_left: self.copies,
@@ -137,7 +138,7 @@ impl Model for World {
                 state.step += 1;
                 state.ahead_ms.fill(0);
                 let now = self.server_ms(&state);
-                state.nodes.iter_mut().for_each(|node| Arc::make_mut(node).expire(now));
+                state.nodes.iter_mut().for_each(|node| Hashed::make_mut(node).expire(now));
             }
         }
         self.drop_ineffective(&mut state);
@@ -279,7 +280,7 @@ impl World {
     ) -> Option<()> {
         let (now, plan) = (self.now(state, number), &self.plans[number]);
         let was_acquiring = state.clients[number].is_acquiring();
-        let client = Arc::make_mut(&mut state.clients[number]);
+        let client = Hashed::make_mut(&mut state.clients[number]);
         let outbox = act(client, plan, now);
         if !client.is_within(plan) {
             return None;
@@ -316,7 +317,7 @@ impl World {
         }
         let (sent, number) = (sent.clone(), usize::from(sent.from));
         let node = self.plans[number].nodes[sent.index];
-        let cells = Arc::make_mut(&mut state.nodes[node]).run(&sent.script, now);
+        let cells = Hashed::make_mut(&mut state.nodes[node]).run(&sent.script, now);
         self.record_script(state, node, &sent.script, &cells);
         if !self.is_awaited(state, &sent) {
             return Some(());

@@ -1,7 +1,5 @@
 //! The messages in flight. The model may lose, duplicate and reorder them.
 
-use std::sync::Arc;
-
 use edgelatch_proto::machine::CallId;
 use edgelatch_proto::protocol::reply::Reply;
 use edgelatch_proto::protocol::script::ScriptCall;
@@ -9,6 +7,7 @@ use edgelatch_proto::protocol::script::ScriptCall;
 use super::plan::owner_of;
 use super::stage::MachineKind;
 use super::world::World;
+use crate::model_checking::hashed::Hashed;
 
 /// The client, machine and call that a message belongs to.
 pub(crate) type From = (u8, MachineKind, CallId);
@@ -26,7 +25,7 @@ pub(crate) enum DeliveryLimit {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SentRequest {
     pub(crate) from: From,
-    pub(crate) script: Arc<ScriptCall>,
+    pub(crate) script: Hashed<ScriptCall>,
     pub(crate) not_after: Option<u64>,
     /// The last server time, in milliseconds, at which it may be in flight; `None` is without an
     /// end.
@@ -38,11 +37,16 @@ pub(crate) struct SentRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Answer {
     pub(crate) to: From,
-    pub(crate) reply: Reply,
+    pub(crate) reply: Hashed<Reply>,
 }
 
 impl SentRequest {
-    pub(crate) fn new(from: From, script: Arc<ScriptCall>, world: &World, server_ms: u64) -> Self {
+    pub(crate) fn new(
+        from: From,
+        script: Hashed<ScriptCall>,
+        world: &World,
+        server_ms: u64,
+    ) -> Self {
         let mut not_after = script.args()[1].parse().ok();
         let is_moved = matches!(from.1, MachineKind::Acquire | MachineKind::Once)
             && script.script().name != "cancel";

@@ -152,7 +152,9 @@ fn of_holds(exclusion: &'static str, continuity: &'static str) -> Vec<Property<W
             regrants(world, state).next().is_none()
         }),
         Property::always(NOTHING_AFTER_END, |world: &World, state: &State| {
-            recorded_owners(world, state).iter().all(|owner| !state.record.ended.contains(&**owner))
+            let ended = &state.record.ended;
+            ended.is_empty()
+                || recorded_owners(world, state).iter().all(|owner| !ended.contains(&**owner))
         }),
         Property::always(OUTCOME_IS_TRUE, outcome_is_true),
         Property::always(HELD_AT_MOST, is_free_after_bound),
@@ -229,9 +231,10 @@ fn none_of<'a>(
     list: impl Fn(&World, &'a State) -> Vec<Cow<'a, str>>,
 ) -> bool {
     (0_u8..).zip(&world.plans).all(|(number, plan)| {
-        let prefix = plan.operation.prefix(number);
-        !of(usize::from(number))
-            || list(world, state).iter().all(|owner| !owner.starts_with(&prefix))
+        !of(usize::from(number)) || {
+            let prefix = plan.operation.prefix(number);
+            list(world, state).iter().all(|owner| !owner.starts_with(&prefix))
+        }
     })
 }
 

@@ -136,10 +136,10 @@ impl Reachability {
         let (owner, after) = (run.owner(), waiters(run.after));
         let leaves = |other: &str| other == owner || Some(other) == previous;
         let mut gone = waiters(run.before).into_iter().filter(|other| !after.contains(other));
-        if gone.any(|other| !leaves(&other)) {
+        if gone.any(|other| !leaves(other)) {
             self.mark(CoverPoint::PassedOver);
         }
-        if after.iter().any(|other| other == owner) {
+        if after.contains(&owner) {
             self.mark(if run.value.ends_with(",1") {
                 CoverPoint::Restored
             } else {

@@ -22,11 +22,11 @@ pub(crate) const FAIR_RW_WRITERS: &str = "el:{lock}:frw:writers";
 pub(crate) const FAIR_RW_BEATS: &str = "el:{lock}:frw:beats";
 
 /// The owners in a queue, in its order.
-pub(crate) fn waiters(redis: &ScriptModel) -> Vec<String> {
-    let mut waiters: Vec<String> = redis.list(QUEUE).into();
-    let mut members: Vec<_> = redis.members(FAIR_RW_QUEUE).into_iter().collect();
+pub(crate) fn waiters(redis: &ScriptModel) -> Vec<&str> {
+    let mut waiters = Vec::from_iter(redis.list(QUEUE).iter().map(String::as_str));
+    let mut members = Vec::from_iter(redis.members(FAIR_RW_QUEUE));
     members.sort_by_key(|(_, ticket)| *ticket);
-    waiters.extend(members.iter().map(|(member, _)| owner_of_member(member).to_owned()));
+    waiters.extend(members.into_iter().map(|(member, _)| owner_of_member(member)));
     waiters
 }
 

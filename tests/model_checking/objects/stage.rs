@@ -1,8 +1,8 @@
 //! The stage of a client, and the machine of this stage.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model_checking::hashed::Hashed;
 use edgelatch_proto::error::{AcquireError, ReleaseError, RequestError};
 use edgelatch_proto::machine::{
     Acquire, AwaitLatch, CallId, ExecuteOnce, Grant, Input, Machine, OutstandingBound, Release,
@@ -74,7 +74,7 @@ pub(crate) enum MachineOutcome {
 }
 
 /// The calls that a client sends while it handles one input.
-pub(crate) type Outbox = Vec<(MachineKind, CallId, Arc<ScriptCall>)>;
+pub(crate) type Outbox = Vec<(MachineKind, CallId, Hashed<ScriptCall>)>;
 
 impl MachineKind {
     pub(crate) const COUNT: usize = 6;
@@ -188,5 +188,5 @@ fn drain<M: Machine>(
     now: Instant,
     outbox: &mut Outbox,
 ) -> Result<M::Outcome, Instant> {
-    poll_to_wait(machine, now, |_, call, script| outbox.push((kind, call, Arc::new(script))))
+    poll_to_wait(machine, now, |_, call, script| outbox.push((kind, call, Hashed::new(script))))
 }

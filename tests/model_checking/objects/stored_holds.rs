@@ -34,7 +34,7 @@ pub(crate) fn is_stored(operation: Operation, trusted: &TrustedHold<'_>, state: 
             redis.field(NAME, &field).is_some() && redis.field(NAME, "mode") == Some("write")
         }
         Operation::FairReadWrite(_) => {
-            members(redis, FAIR_RW_HOLDERS).any(|holder| holder == *owner)
+            members(redis, FAIR_RW_HOLDERS).any(|holder| holder == owner)
         }
         Operation::Permits(permits) => redis.score(HELD, &format!("{permits}|{owner}")).is_some(),
         Operation::Batch(_) => {
@@ -56,14 +56,14 @@ pub(crate) fn recorded_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a
     let (redis, mut owners) = (&*state.redis, stored_owners(world, state));
     match world.plans[0].operation {
         Operation::Fair => {
-            owners.extend(redis.list(QUEUE).into_iter().map(Cow::Owned));
+            owners.extend(redis.list(QUEUE).iter().map(Cow::from));
             for key in [TIMEOUTS, HEARTBEATS, ARRIVALS] {
-                owners.extend(redis.members(key).into_keys().map(Cow::Owned));
+                owners.extend(redis.members(key).keys().map(Cow::from));
             }
         }
         Operation::FairReadWrite(_) => {
             for key in [FAIR_RW_QUEUE, FAIR_RW_WRITERS, FAIR_RW_BEATS] {
-                owners.extend(members(redis, key).map(Cow::Owned));
+                owners.extend(members(redis, key).map(Cow::from));
             }
         }
         Operation::Read | Operation::NestedRead(_) | Operation::Write => {
@@ -121,16 +121,17 @@ fn stored_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
             owners.extend(holders.map(|field| Cow::Borrowed(without_side(field))));
         }
         Operation::FairReadWrite(_) => {
-            owners.extend(members(redis, FAIR_RW_HOLDERS).map(Cow::Owned));
+            owners.extend(members(redis, FAIR_RW_HOLDERS).map(Cow::from));
         }
         Operation::Values(_) => {
             owners.extend(fields(redis).filter_map(|field| owner_of_value(redis, field)));
         }
         Operation::Permits(_) => {
-            let owner = |member: String| member.split_once('|').map(|(_, owner)| owner.to_owned());
-            owners.extend(redis.members(HELD).into_keys().filter_map(owner).map(Cow::Owned));
+            let members = redis.members(HELD).keys();
+            let parts = members.filter_map(|member| member.split_once('|'));
+            owners.extend(parts.map(|(_, owner)| Cow::from(owner)));
         }
-        Operation::Batch(_) => owners.extend(redis.members(PERMITS).into_keys().map(Cow::Owned)),
+        Operation::Batch(_) => owners.extend(redis.members(PERMITS).keys().map(Cow::from)),
         Operation::CountDown | Operation::Close(_) | Operation::Await | Operation::Add(_) => {}
     }
     owners
@@ -139,9 +140,9 @@ fn stored_owners<'a>(world: &World, state: &'a State) -> Vec<Cow<'a, str>> {
 /// The number of permits that are available and held, or the count of a latch.
 pub(crate) fn count(world: &World, state: &State) -> i64 {
     let redis = &*state.redis;
-    let weight = |member: String| -> i64 { member.split('|').next().unwrap().parse().unwrap() };
+    let weight = |member: &String| -> i64 { member.split('|').next().unwrap().parse().unwrap() };
     let held: i64 = match world.plans[0].operation {
-        Operation::Permits(_) => redis.members(HELD).into_keys().map(weight).sum(),
+        Operation::Permits(_) => redis.members(HELD).keys().map(weight).sum(),
         Operation::Batch(_) => i64::try_from(redis.members(PERMITS).len()).unwrap(),
         _ => 0,
     };
@@ -154,8 +155,8 @@ fn fields(redis: &ScriptModel) -> impl Iterator<Item = &str> {
 }
 
 /// The owners of the members of a set of a fair read-write lock.
-fn members(redis: &ScriptModel, key: &str) -> impl Iterator<Item = String> {
-    redis.members(key).into_keys().map(|member| owner_of_member(&member).to_owned())
+fn members<'a>(redis: &'a ScriptModel, key: &str) -> impl Iterator<Item = &'a str> {
+    redis.members(key).keys().map(|member| owner_of_member(member))
 }
 
 fn owner_of_value<'a>(redis: &'a ScriptModel, field: &'a str) -> Option<Cow<'a, str>> {

@@ -1,6 +1,9 @@
 //! For each property, the states in which it can be violated. In a search that reaches none of them
 //! the property holds vacuously, which proves nothing.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use stateright::Property;
 
 use super::network::SentRequest;
@@ -13,44 +16,80 @@ use test_support::script_model::holds::raw;
 
 type Predicate = fn(&World, &State) -> bool;
 
-/// Properties, the name of the states in which they can be violated, and their predicate.
-const NON_VACUOUS: [(&[&str], &str, Predicate); 19] = [
-    (&[EXCLUSION, BESIDE], "a client trusts a hold that another client acquires", is_contended),
-    (&[CONTINUITY, TRUSTED_IS_STORED], "a client trusts a hold", is_trusted),
-    (&[AT_MOST_ONCE], "a granted owner can be retried", can_be_retried),
-    (
-        &[NO_RETURN],
-        "a granted owner can be retried after another grant",
-        can_be_retried_after_another,
-    ),
-    (&[NOTHING_AFTER_END], "an ended owner can be retried", can_be_retried_after_end),
-    (
-        &[OUTCOME_IS_TRUE],
-        "a client that holds nothing can be granted a retry",
-        can_be_retried_after_outcome,
-    ),
-    (&[HELD_AT_MOST], "the bound of an unknown hold has passed", bound_has_passed),
-    (&[TOKENS], "two owners were granted", |_, state| state.record.grants.len() > 1),
-    (&[READ_TOKENS], "a read and a write were granted", both_sides_were_granted),
-    (&[SHARED], "two readers trust their holds", two_readers),
-    (&[DOWNGRADE], "a read outlives the write around it", outlives_named_write),
-    (&[RISES], "a read is queried after its write", is_queried_after_write),
-    (&[NEWER_THAN_WRITE], "the client of a read knows that its write ended", knows_write_end),
-    (&[ORDER], "two waiters are in the queue", |_, state| waiters(&state.redis).len() > 1),
-    (&[COPY], "a poll can be executed again", poll_can_be_repeated),
-    (&[COUNTED], "a call was granted or executed", is_granted_or_done),
-    (&[ONCE], "an executed call can be repeated", call_can_be_repeated),
-    (&[REPORTED_ONCE], "a client knows the result of its call", has_result),
-    (&[OPEN], "a wait has ended", wait_ended),
+/// Properties, and the predicate of the states in which they can be violated.
+const NON_VACUOUS: [(&[&str], Predicate); 19] = [
+    // A client trusts a hold that another client acquires.
+    (&[EXCLUSION, BESIDE], is_contended),
+    (&[CONTINUITY, TRUSTED_IS_STORED], is_trusted),
+    // A granted owner can be retried.
+    (&[AT_MOST_ONCE], can_be_retried),
+    (&[NO_RETURN], can_be_retried_after_another),
+    (&[NOTHING_AFTER_END], can_be_retried_after_end),
+    // A client that holds nothing can be granted a retry.
+    (&[OUTCOME_IS_TRUE], can_be_retried_after_outcome),
+    (&[HELD_AT_MOST], bound_has_passed),
+    // Two owners were granted.
+    (&[TOKENS], |_, state| state.record.grants.len() > 1),
+    (&[READ_TOKENS], both_sides_were_granted),
+    // Two readers trust their holds.
+    (&[SHARED], two_readers),
+    // A read outlives the write around it.
+    (&[DOWNGRADE], outlives_named_write),
+    // A read is queried after its write.
+    (&[RISES], is_queried_after_write),
+    // The client of a read knows that its write ended.
+    (&[NEWER_THAN_WRITE], knows_write_end),
+    // Two waiters are in the queue.
+    (&[ORDER], |_, state| waiters(&state.redis).len() > 1),
+    (&[COPY], poll_can_be_repeated),
+    (&[COUNTED], is_granted_or_done),
+    // An executed call can be repeated.
+    (&[ONCE], call_can_be_repeated),
+    // A client knows the result of its call.
+    (&[REPORTED_ONCE], has_result),
+    (&[OPEN], wait_ended),
 ];
 
-/// Returns a property that some state must have, so that `property` is not vacuous.
-pub(crate) fn non_vacuous(property: &Property<World>) -> Property<World> {
-    let of_this =
-        |(properties, ..): &&(&[&str], &str, Predicate)| properties.contains(&property.name);
-    let (_, name, predicate) =
-        NON_VACUOUS.iter().find(of_this).expect("each property has such states");
-    Property::sometimes(name, *predicate)
+/// The properties of a search that no state has been able to violate so far.
+#[derive(Debug, Default)]
+pub(crate) struct Vacuity(Vec<Vacuous>);
+
+/// A property, and whether it has held vacuously so far.
+#[derive(Debug)]
+struct Vacuous {
+    property: &'static str,
+    can_be_violated: Predicate,
+    is_vacuous: AtomicBool,
+}
+
+impl Vacuity {
+    /// Creates the record of a search for violations of `properties` that has visited no state yet.
+    pub(crate) fn new(properties: &[Property<World>]) -> Self {
+        let vacuous = properties.iter().map(|Property { name: property, .. }| {
+            let (_, can_be_violated) = NON_VACUOUS
+                .iter()
+                .find(|(properties, _)| properties.contains(property))
+                .expect("each property has such states");
+            Vacuous { property, can_be_violated: *can_be_violated, is_vacuous: true.into() }
+        });
+        Self(vacuous.collect())
+    }
+
+    /// Records a state that the search visits. Runs only the predicates of properties that no
+    /// earlier state could violate, so most states cost nothing.
+    pub(crate) fn visit(&self, world: &World, state: &State) {
+        for Vacuous { can_be_violated, is_vacuous, .. } in &self.0 {
+            if is_vacuous.load(Ordering::Relaxed) && can_be_violated(world, state) {
+                is_vacuous.store(false, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns the properties that no state so far could violate: their truth proves nothing.
+    pub(crate) fn vacuous(&self) -> BTreeSet<&'static str> {
+        let vacuous = self.0.iter().filter(|one| one.is_vacuous.load(Ordering::Relaxed));
+        vacuous.map(|one| one.property).collect()
+    }
 }
 
 fn is_contended(world: &World, state: &State) -> bool {

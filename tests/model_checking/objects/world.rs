@@ -22,7 +22,8 @@ use super::plan::{JAVA, NAME, Operation, Plan};
 use super::reachability::Reachability;
 use super::run_record::{Executed, RunRecord};
 use super::stage::{MachineKind, Outbox};
-use super::vacuity::non_vacuous;
+use super::vacuity::Vacuity;
+use crate::model_checking::hashed::Hashed;
 use test_support::script_model::fair_head::Rule;
 use test_support::script_model::{Latches, ScriptModel, Value};
 
@@ -68,19 +69,21 @@ pub(crate) struct World {
     pub(crate) vacuous: &'static [&'static str],
     /// The events that the search has reached: not a part of a state.
     pub(crate) reached: Arc<Reachability>,
+    /// The properties that no state of the search could violate: not a part of a state.
+    pub(crate) vacuity: Arc<Vacuity>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
     step: u8,
-    pub(crate) redis: Arc<ScriptModel>,
-    pub(crate) clients: Vec<Arc<Client>>,
+    pub(crate) redis: Hashed<ScriptModel>,
+    pub(crate) clients: Vec<Hashed<Client>>,
     ahead_ms: Vec<u64>,
     pub(crate) sent_requests: Vec<SentRequest>,
     answers: Vec<Answer>,
     pub(crate) copies_left: u8,
     breaks_left: u8,
-    pub(crate) record: Arc<RunRecord>,
+    pub(crate) record: Hashed<RunRecord>,
 }
 
 /// The possible next events; a number is an index into a list of the state.
@@ -105,18 +108,18 @@ impl Model for World {
         let client = |(plan, number): (&Plan, u8)| {
             let now = local(number, 0, 0);
             let clock = plan.knows_clock.then(|| ServerClock::new(EPOCH, now));
-            Arc::new(Client::new(number, plan.operation, clock))
+            Hashed::new(Client::new(number, plan.operation, clock))
         };
         let state = State {
             step: 0,
-            redis: Arc::new(self.redis()),
+            redis: Hashed::new(self.redis()),
             clients: self.plans.iter().zip(0..).map(client).collect(),
             ahead_ms: vec![0; self.plans.len()],
             sent_requests: Vec::new(),
             answers: Vec::new(),
             copies_left: self.copies,
             breaks_left: self.breaks,
-            record: Arc::default(),
+            record: Hashed::default(),
         };
         match self.first {
             Some(first) => self.next_state(&state, Action::Begin(first)).into_iter().collect(),
@@ -125,6 +128,8 @@ impl Model for World {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        // A search requests the actions of each state that it visits.
+        self.vacuity.visit(self, state);
         for (number, client) in state.clients.iter().enumerate() {
             let plan = &self.plans[number];
             if client.is_idle() && self.can_begin(state, number) {
@@ -167,7 +172,7 @@ impl Model for World {
             Action::DeliverReply(place) => {
                 let Answer { to: (number, kind, call), reply } = state.answers.remove(place);
                 self.act(&mut state, usize::from(number), |client, now| {
-                    client.on_reply(kind, call, reply, now)
+                    client.on_reply(kind, call, Reply::clone(&reply), now)
                 })?;
             }
             Action::Break(number, kind, call) => {
@@ -195,7 +200,7 @@ impl Model for World {
                 state.step += 1;
                 state.ahead_ms.fill(0);
                 let now = self.server_ms(&state);
-                Arc::make_mut(&mut state.redis).expire(now);
+                Hashed::make_mut(&mut state.redis).expire(now);
             }
         }
         self.drop_ineffective(&mut state);
@@ -203,9 +208,7 @@ impl Model for World {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let properties = (self.properties)();
-        let non_vacuous: Vec<_> = properties.iter().map(non_vacuous).collect();
-        properties.into_iter().chain(non_vacuous).collect()
+        (self.properties)()
     }
 
     fn within_boundary(&self, state: &State) -> bool {
@@ -293,7 +296,7 @@ impl World {
         act: impl FnOnce(&mut Client, Instant) -> Outbox,
     ) -> Option<()> {
         let now = self.now(state, number);
-        let client = Arc::make_mut(&mut state.clients[number]);
+        let client = Hashed::make_mut(&mut state.clients[number]);
         let outbox = act(client, now);
         if !client.is_within(&self.plans[number]) {
             return None;
@@ -302,7 +305,7 @@ impl World {
         if let Some(token) = client.handed_over().filter(|_| self.without != Some(TOKEN_HANDOVER)) {
             let inner = |(_, plan): &(_, &Plan)| plan.operation == Operation::NestedRead(number);
             for (reader, _) in self.plans.iter().enumerate().filter(inner) {
-                Arc::make_mut(&mut state.clients[reader]).take_over(token);
+                Hashed::make_mut(&mut state.clients[reader]).take_over(token);
             }
         }
         let server_ms = self.server_ms(state);
@@ -320,17 +323,17 @@ impl World {
             state.copies_left -= 1;
         }
         sent.executed = true;
-        let (to, script) = (sent.from, Arc::clone(&sent.script));
-        let before = Arc::clone(&state.redis);
-        let redis = Arc::make_mut(&mut state.redis);
+        let (to, script) = (sent.from, sent.script.clone());
+        let before = state.redis.clone();
+        let redis = Hashed::make_mut(&mut state.redis);
         let cells = redis.run_until(&script, sent.not_after, now * 1000);
         redis.published.clear();
         let run = Executed::new(to.0, &script, &cells, [&before, redis], now);
-        let record = Arc::make_mut(&mut state.record);
+        let record = Hashed::make_mut(&mut state.record);
         record.executed(&run);
         self.reached.executed(&run, &state.clients[usize::from(to.0)], record);
         let reply = Reply::read(&cells, script.request).expect("the model answers like a script");
-        state.answers.push(Answer { to, reply });
+        state.answers.push(Answer { to, reply: Hashed::new(reply) });
     }
 
     /// Removes messages that have no effect any more, and sorts the others, so that equivalent

@@ -88,10 +88,10 @@ impl Snapshot {
         Self {
             holders: model.fields(JAVA.name, now).map(ToOwned::to_owned).collect(),
             hold_ends: hold_left.map(|left| now + left),
-            queue: model.list(JAVA.queue),
-            timeouts: model.members(JAVA.timeouts),
-            heartbeats: model.members("el:{job}:beat"),
-            arrivals: model.members("el:{job}:seat"),
+            queue: model.list(JAVA.queue).clone(),
+            timeouts: model.members(JAVA.timeouts).clone(),
+            heartbeats: model.members("el:{job}:beat").clone(),
+            arrivals: model.members("el:{job}:seat").clone(),
             subscribed_channels: model.subscribers.channels().into(),
         }
     }

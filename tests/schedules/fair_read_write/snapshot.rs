@@ -18,7 +18,7 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     pub(super) fn of(model: &ScriptModel, name: &str) -> Self {
-        let set = |suffix: &str| model.members(&format!("el:{name}:frw:{suffix}"));
+        let set = |suffix: &str| model.members(&format!("el:{name}:frw:{suffix}")).clone();
         Self {
             holders: set("holders"),
             queue: set("queue"),

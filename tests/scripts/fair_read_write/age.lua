@@ -1,7 +1,8 @@
 -- Lets time pass for a fair read-write lock.
 --
 -- KEYS  the sorted sets whose scores are times
--- ARGV  1 by how much in ms   2 whether the expiries of all keys come nearer too: 1 or 0
+-- ARGV  1 by how much in ms, negative to postpone the ends
+--       2 whether the expiries of all keys come nearer too: 1 or 0
 -- Reply the keys that this removes: all whose expiry is not after now
 local gone = {}
 for _, key in ipairs(KEYS) do

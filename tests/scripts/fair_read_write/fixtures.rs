@@ -177,15 +177,24 @@ impl FairRw {
     pub(crate) async fn age(&self, redis: &Redis, ms: u64) {
         age(redis, &self.times(), ms, false).await;
     }
+
+    /// Postpones the ends of leases, heartbeats and the registry.
+    pub(crate) async fn postpone(&self, redis: &Redis, ms: u64) {
+        shift(redis, &self.times(), &format!("-{ms}"), false).await;
+    }
 }
 
 /// Lets time pass for these sorted sets, and with `expiries` for the expiry of each key. Returns
 /// the keys that expire by that.
 pub(crate) async fn age(redis: &Redis, sets: &[String], ms: u64, expiries: bool) -> Vec<String> {
-    let (count, ms) = (sets.len().to_string(), ms.to_string());
+    shift(redis, sets, &ms.to_string(), expiries).await
+}
+
+async fn shift(redis: &Redis, sets: &[String], ms: &str, expiries: bool) -> Vec<String> {
+    let count = sets.len().to_string();
     let mut words = vec!["EVAL", include_str!("age.lua"), &count];
     words.extend(sets.iter().map(String::as_str));
-    words.extend([&*ms, if expiries { "1" } else { "0" }]);
+    words.extend([ms, if expiries { "1" } else { "0" }]);
     redis.query(&words).await
 }
 

@@ -45,33 +45,60 @@ const MAX_TTL: u64 = 24 * 60 * 60 * SECOND + 61 * SECOND;
 const TRIES: usize = 20;
 /// The permits of each semaphore; the token's client acquires some of them.
 const PERMITS: u16 = 5;
-/// The default number of random requests in all.
+/// The default number of random requests in all tests of rights.
 const REQUESTS: u64 = 120;
 /// The claims `maxLeaseMs` and `peerSkewMs`.
 const CLAIMS: [(u64, u64); 2] = [(100, 0), (60_000, 1000)];
 
-// Slow: twelve tokens, some random requests with each, and a snapshot of all keys after each.
-#[tokio::test]
-async fn after_its_end_and_the_stated_bound_a_token_excludes_no_client() {
+/// Makes a test for each right.
+macro_rules! tests_of_rights {
+    ($($name:ident: $right:ident,)*) => {
+        mod a_token_with_the_right {
+            use super::*;
+
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    after_its_end_and_the_stated_bound_a_token_excludes_no_client(Right::$right).await;
+                }
+            )*
+
+            #[test]
+            fn each_right_has_a_test() {
+                assert_eq!(Right::ALL, [$(Right::$right),*]);
+            }
+        }
+    };
+}
+
+tests_of_rights! {
+    to_hold: Hold,
+    to_count: Count,
+    to_manage: Manage,
+    to_guard: Guard,
+    to_force: Force,
+    of_a_majority: Majority,
+}
+
+// Slow: two tokens, some random requests with each, and a snapshot of all keys after each.
+async fn after_its_end_and_the_stated_bound_a_token_excludes_no_client(right: Right) {
     let (mut env, mut library) = (Env::redis().await, Library::default());
-    let (mut rng, mut tally) = (Rng::with_seed(seed()), Tally::default());
+    let (mut rng, mut tally) = (Rng::with_seed(seed() ^ right as u64), Tally::default());
     let rounds = Right::ALL.len() * CLAIMS.len();
     let requests = attacks(REQUESTS).div_ceil(rounds as u64);
-    for right in Right::ALL {
-        for (max_lease, peer_skew) in CLAIMS {
-            let scope = Scope::whole([Right::Hold, right], max_lease, peer_skew);
-            env.flush().await;
-            prepare(&mut env, &scope).await;
-            let victims = Victims::none(&mut rng);
-            let mut round = Round::with(&mut env, &mut library, scope.clone(), victims).await;
-            let played = round.play(&mut rng, &mut tally, requests).await;
-            let claims = (right.name(), max_lease, peer_skew);
-            played.unwrap_or_else(|broken| panic!("{broken}\nin {claims:?} of seed {}", seed()));
-            let mut end = End::of(&mut env, &mut library, &scope, &mut rng).await;
-            end.is_over().await.unwrap_or_else(|broken| {
-                panic!("{broken}\nin {claims:?} of seed {}", seed());
-            });
-        }
+    for (max_lease, peer_skew) in CLAIMS {
+        let scope = Scope::whole([Right::Hold, right], max_lease, peer_skew);
+        env.flush().await;
+        prepare(&mut env, &scope).await;
+        let victims = Victims::none(&mut rng);
+        let mut round = Round::with(&mut env, &mut library, scope.clone(), victims).await;
+        let played = round.play(&mut rng, &mut tally, requests).await;
+        let claims = (right.name(), max_lease, peer_skew);
+        played.unwrap_or_else(|broken| panic!("{broken}\nin {claims:?} of seed {}", seed()));
+        let mut end = End::of(&mut env, &mut library, &scope, &mut rng).await;
+        end.is_over().await.unwrap_or_else(|broken| {
+            panic!("{broken}\nin {claims:?} of seed {}", seed());
+        });
     }
 }
 

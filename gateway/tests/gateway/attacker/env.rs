@@ -15,7 +15,7 @@ use test_support::servers::Cluster;
 use super::messages::Message;
 use crate::acl::create_documented_user;
 use crate::scopes::with_scopes;
-use crate::support::{Redis, TOKEN, TestClient, gateway, until};
+use crate::support::{Redis, TOKEN, TestClient, gateway};
 
 /// Makes each time in Redis earlier.
 const LATER: &str = include_str!("later.lua");
@@ -103,7 +103,7 @@ impl Env {
             env.everywhere(&["SCRIPT", "LOAD", &script.source(false)]).await;
         }
         let client = env.client(TOKEN);
-        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        client.connected().await;
         env
     }
 

@@ -70,7 +70,9 @@ pub(crate) fn mutate(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
     }
     let keys = call.keys.len();
     match rng.u8(..18) {
-        0 | 1 => rename(call, material, rng),
+        0 => rename(words_mut(call), material, rng),
+        // A key of the same form, of another object.
+        1 => rename(pick_mut(&mut call.keys, rng).into_iter().collect(), material, rng),
         2 => {
             if let Some(key) = pick_mut(&mut call.keys, rng) {
                 *key = any_key(material, rng);
@@ -109,16 +111,15 @@ fn nudge(call: &mut Call, rng: &mut Rng) {
     }
 }
 
-/// Replaces a name in all words of a call.
-fn rename(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
-    let found =
-        material.names.iter().filter(|name| call.keys.iter().any(|key| key.contains(*name)));
+/// Replaces a name in these words of a call.
+fn rename(words: Vec<&mut String>, material: &Material<'_>, rng: &mut Rng) {
+    let found = material.names.iter().filter(|name| words.iter().any(|word| word.contains(*name)));
     // The longest one, since other names may be parts of it.
     if let Some(from) = found.max_by_key(|name| name.len()).cloned() {
         let to = &material.names[rng.usize(..material.names.len())];
         let form =
             |name: &str| if name.contains('{') { name.to_owned() } else { format!("{{{name}}}") };
-        for word in call.keys.iter_mut().chain(&mut call.args) {
+        for word in words {
             *word = match word.replace(&form(&from), "\u{1}") {
                 spelt if spelt.contains('\u{1}') => spelt.replace('\u{1}', &form(to)),
                 bare => bare.replace(&from, to),
@@ -129,15 +130,19 @@ fn rename(call: &mut Call, material: &Material<'_>, rng: &mut Rng) {
 
 /// Changes one random digit.
 fn digits(call: &mut Call, rng: &mut Rng) {
-    let words = call.keys.iter_mut().chain(&mut call.args);
-    let mut with: Vec<&mut String> =
-        words.filter(|word| word.bytes().any(|byte| byte.is_ascii_hexdigit())).collect();
+    let mut with = words_mut(call);
+    with.retain(|word| word.bytes().any(|byte| byte.is_ascii_hexdigit()));
     if let Some(word) = pick_mut(&mut with, rng) {
         let places: Vec<usize> =
             word.match_indices(|c: char| c.is_ascii_hexdigit()).map(|(place, _)| place).collect();
         let place = places[rng.usize(..places.len())];
         word.replace_range(place..=place, &rng.u8(..10).to_string());
     }
+}
+
+/// The keys and arguments of a call.
+fn words_mut(call: &mut Call) -> Vec<&mut String> {
+    call.keys.iter_mut().chain(&mut call.args).collect()
 }
 
 fn any_key(material: &Material<'_>, rng: &mut Rng) -> String {

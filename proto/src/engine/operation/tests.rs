@@ -1,236 +1,23 @@
 //! Operations whose caller leaves early, through the public interface of the engine.
 
+mod client;
+mod cluster;
+mod holds;
+mod kept;
+mod majority;
+mod owners;
+mod scopes;
+mod waits;
+
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
-use alloc::vec;
 use core::time::Duration;
 
 use super::*;
-use crate::engine::{
-    AcquirePolicy, HoldTime, LockSpec, MemberSpec, NotificationMode, Side, StreamId, StreamInput,
-    Transmit, TransmitId, deadlines,
-};
-use crate::machine::{Entropy, LockState, Pacing};
-use crate::name::{LockName, RequestId};
-use crate::protocol::calls::{LockCalls, Target};
-use crate::protocol::gateway::{Gateway, Response};
-use crate::protocol::script::{Publish, Script, scripts};
-use crate::timing::{WaitPolicy, WaitTime};
-
-const ONLY: EndpointId = EndpointId(0);
-const SCOPE: ScopeId = ScopeId::GLOBAL;
-const SUBSCRIBED: &str = "data: subscribe,redisson_lock__channel:{job},1\n\n";
-const RELEASED: &str = "data: message,redisson_lock__channel:{job},0\n\n";
-
-/// A client of one gateway. The tests are the gateway, Redis and the clock.
-struct Client {
-    engine: Engine,
-    now: Instant,
-    /// The number of times that entropy was drawn.
-    draws: u8,
-}
-
-/// The words of a command: the verb, the hash of a script, its number of keys, keys and arguments.
-#[derive(Debug)]
-struct Command(Vec<String>);
-
-/// A request that the engine has sent.
-#[derive(Debug)]
-struct Sent {
-    id: TransmitId,
-    /// One command, or several of a pipeline.
-    commands: Vec<Command>,
-}
-
-fn a_minute() -> WaitPolicy {
-    WaitPolicy::UpTo(WaitTime::new(Duration::from_secs(60)).unwrap())
-}
-
-fn lock(name: &str) -> Target {
-    Target::Lock(LockCalls::new(LockName::parse(name).unwrap(), Publish::Plain))
-}
-
-impl Command {
-    fn runs(&self, script: &Script) -> bool {
-        self.0[1] == script.sha1(false)
-    }
-
-    fn args(&self) -> &[String] {
-        let keys: usize = self.0[2].parse().unwrap();
-        &self.0[3 + keys..]
-    }
-
-    fn owner(&self) -> &str {
-        &self.args()[4]
-    }
-
-    /// The reply with this code, whose echo is the request id.
-    fn reply(&self, code: i8, value: &str, ms: u32) -> String {
-        format!(r#"{{"result":[{code},"{value}",{ms},1700000000000,"{}"]}}"#, self.args()[0])
-    }
-
-    fn granted(&self) -> String {
-        assert!(self.runs(&scripts::LOCK_ACQUIRE), "{self:?}");
-        self.reply(1, "1795276611386445", 30_000)
-    }
-
-    fn busy(&self) -> String {
-        assert!(self.runs(&scripts::LOCK_ACQUIRE), "{self:?}");
-        self.reply(0, "1", 600_000)
-    }
-
-    fn inspected(&self, last_token: u64) -> String {
-        assert!(self.runs(&scripts::LOCK_INSPECT), "{self:?}");
-        self.reply(0, &format!("{last_token},0,0"), 0)
-    }
-}
-
-impl Sent {
-    /// The only command.
-    fn command(&self) -> &Command {
-        assert_eq!(self.commands.len(), 1);
-        &self.commands[0]
-    }
-}
-
-impl Client {
-    fn new() -> Self {
-        Self::with_streams(1)
-    }
-
-    /// A client that may have so many streams open.
-    fn with_streams(max: usize) -> Self {
-        let mut engine = Engine::new();
-        engine.add_endpoint(Gateway::upstash("http://localhost", "t").unwrap(), max);
-        Self { engine, now: Instant::from_millis(1_000, 50_000), draws: 0 }
-    }
-
-    fn with<R>(&mut self, change: impl FnOnce(&mut Engine, &mut Context<'_>) -> R) -> R {
-        let mut entropy = || {
-            self.draws += 1;
-            Some(Entropy::new([self.draws; 32]))
-        };
-        let result =
-            change(&mut self.engine, &mut Context { now: self.now, entropy: &mut entropy });
-        deadlines::tests::check(&self.engine, self.now);
-        result
-    }
-
-    /// Begins to acquire a lock, and waits for it at most a minute.
-    fn acquire(&mut self, name: &str) -> OpId {
-        let member = MemberSpec { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
-        let spec: LockSpec = self.engine.one_lock(member, None, Side::Whole, false);
-        let policy = AcquirePolicy::new(HoldTime::AsUsual, a_minute(), None);
-        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (policy, None), false, cx))
-    }
-
-    /// Begins to acquire several locks at one gateway, and waits for them at most a minute.
-    fn acquire_all(&mut self, names: &[&str]) -> OpId {
-        let one = |name: &&str| {
-            let member =
-                MemberSpec { endpoint: ONLY, target: lock(name), pacing: Pacing::Jittered };
-            self.engine.one_lock(member, None, Side::Whole, false)
-        };
-        let specs: Vec<LockSpec> = names.iter().map(one).collect();
-        let spec = self.engine.multi_lock(&specs.iter().collect::<Vec<_>>()).unwrap();
-        let policy = AcquirePolicy::new(HoldTime::AsUsual, a_minute(), None);
-        self.with(|engine, cx| engine.acquire(SCOPE, Arc::new(spec), (policy, None), false, cx))
-    }
-
-    /// Begins to inspect a lock.
-    fn inspect(&mut self, name: &str) -> OpId {
-        let target = lock(name);
-        let call = |request: RequestId| target.inspect(request, None);
-        self.with(|engine, cx| engine.query(SCOPE, ONLY, call, cx))
-    }
-
-    fn detach(&mut self, op: OpId) {
-        self.with(|engine, cx| engine.detach(op, cx));
-    }
-
-    /// The next request, after those and the streams that the engine aborts.
-    fn poll_sent(&mut self) -> Option<Sent> {
-        loop {
-            match self.engine.poll_transmit(SCOPE)? {
-                Transmit::Send { id, request, .. } => {
-                    let commands: Vec<Vec<String>> = if request.url.ends_with("pipeline") {
-                        serde_json::from_str(&request.body).unwrap()
-                    } else {
-                        vec![serde_json::from_str(&request.body).unwrap()]
-                    };
-                    let commands = commands.into_iter().map(Command).collect();
-                    return Some(Sent { id, commands });
-                }
-                Transmit::Abort { .. } | Transmit::Close { .. } => {}
-                other @ Transmit::Open { .. } => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn sent(&mut self) -> Sent {
-        self.poll_sent().expect("a request")
-    }
-
-    /// The stream that the engine opens next.
-    fn opened(&mut self) -> StreamId {
-        self.opened_for("job")
-    }
-
-    /// The stream that the engine opens next, after those that it closes: one for this lock.
-    fn opened_for(&mut self, name: &str) -> StreamId {
-        loop {
-            match self.engine.poll_transmit(SCOPE) {
-                Some(Transmit::Open { id, request, .. }) => {
-                    assert!(request.url.contains(&format!("%7B{name}%7D")), "{request:?}");
-                    return id;
-                }
-                Some(Transmit::Close { .. }) => {}
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// Begins to acquire a lock that another client holds.
-    fn wait_for(&mut self, name: &str) -> OpId {
-        let op = self.acquire(name);
-        let sent = self.sent();
-        let busy = sent.command().busy();
-        self.respond(&sent, &busy);
-        self.now = self.now + Duration::from_millis(1);
-        op
-    }
-
-    fn respond(&mut self, sent: &Sent, body: &str) {
-        let response = Response::new(200, body);
-        self.with(|engine, cx| engine.handle_response(sent.id, Ok(response), cx));
-    }
-
-    fn receive(&mut self, stream: StreamId, text: &str) {
-        let input = StreamInput::Bytes(text.as_bytes());
-        self.with(|engine, cx| engine.handle_stream(stream, input, cx));
-    }
-
-    /// Lets time pass until the engine has a request to send, but at most for `limit`.
-    fn sent_within(&mut self, limit: Duration) -> Option<Sent> {
-        let end = self.now + limit;
-        loop {
-            if let Some(sent) = self.poll_sent() {
-                return Some(sent);
-            }
-            self.now = self.engine.poll_timeout(SCOPE).filter(|until| end.is_later(*until))?;
-            self.with(|engine, cx| engine.handle_timeout(SCOPE, cx));
-        }
-    }
-
-    /// Replies to the release of a hold, and checks that the client then has nothing left to do.
-    fn confirm_release(&mut self, release: &Sent) {
-        let released = release.command().reply(1, "0", 0);
-        self.respond(release, &released);
-        assert!(self.poll_sent().is_none());
-        assert!(self.engine.is_idle(SCOPE));
-    }
-}
+use crate::engine::{NotificationMode, StreamInput};
+use crate::machine::LockState;
+use crate::protocol::script::scripts;
+use client::{Client, Command, ONLY, RELEASED, SCOPE, SUBSCRIBED};
 
 /// S59.
 #[test]
@@ -342,6 +129,20 @@ fn when_a_subscription_ends_the_operation_that_has_polled_for_longest_subscribes
         client.respond(&undo, &undone);
         client.opened_for(next);
     }
+}
+
+#[test]
+fn an_older_operation_that_waits_for_another_reason_keeps_no_poller_from_subscribing() {
+    let mut client = Client::new();
+    let hold = client.hold("held", None);
+    client.keep(hold);
+    let first = client.wait_for("first");
+    client.opened_for("first");
+    client.wait_for("second");
+    client.detach(first);
+    let undo = client.sent();
+    client.respond(&undo, &undo.command().reply(0, "0", 0));
+    client.opened_for("second");
 }
 
 #[test]

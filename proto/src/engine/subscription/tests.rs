@@ -151,6 +151,7 @@ fn a_stream_without_an_acknowledgement_is_given_up() {
         (None, None),
         "it hung twice"
     );
+    assert_eq!(fixture.engine.poll_timeout(ScopeId::GLOBAL), None);
 }
 
 #[test]

@@ -303,6 +303,7 @@ impl Parts {
             Some(PartStatus::NoReply(kind)) => kind.retry_after(),
             _ => None,
         };
+        let is_busy = matches!(status, Some(PartStatus::Busy { .. }));
         let silence = topic.filter(|_| !spins).and_then(|topic| {
             self.notifications.set_topic(Endpoint(awaited), topic);
             self.notifications.silence_timeout(&mut self.shared.ids)
@@ -313,7 +314,7 @@ impl Parts {
             return self.within_wait(retry);
         }
         let remaining = remaining.filter(|_| queue_hint.is_none() && !spins);
-        let (min_step, over) = (self.min_step(count, now), self.shared.wait_deadline);
+        let (min_step, over) = (self.min_step(count, is_busy, now), self.shared.wait_deadline);
         let (backoff, ids) = (&mut self.backoff.1, &mut self.shared.ids);
         next_try(
             RetryHints { queue: queue_hint, silence, remaining, retry_after },
@@ -358,12 +359,14 @@ impl Parts {
     }
 
     /// Returns the shortest time between passes over `count` parts with which the budget lasts for
-    /// the whole wait.
-    fn min_step(&self, count: usize, now: Instant) -> Duration {
-        let unreserved = self.unreserved_calls();
-        let before_last = unreserved.map(|calls| calls.saturating_sub(self.reserve));
-        let passes = before_last.map(|calls| calls / self.calls_of_pass(count).max(1));
-        min_step(self.shared.wait_deadline, passes, now)
+    /// the whole wait. A part that `is_busy` is expected to refuse again, in one call; otherwise a
+    /// pass is expected to need all calls that it reserves.
+    fn min_step(&self, count: usize, is_busy: bool, now: Instant) -> Duration {
+        let reserved = self.calls_of_pass(count).max(1);
+        let expected = if is_busy { reserved.div_ceil(self.calls_per_part) } else { reserved };
+        let kept = self.reserve.saturating_add(reserved - expected);
+        let left = self.unreserved_calls().map(|calls| calls.saturating_sub(kept));
+        min_step(self.shared.wait_deadline, left.map(|left| left / expected), now)
     }
 
     /// Resets the back-off, since a part was granted.

@@ -52,6 +52,7 @@ impl AcquireQuorum {
             .collect();
         let calls = u32::try_from(smaller.len()).unwrap_or(u32::MAX);
         if !smaller.is_empty() && self.parts.can_afford(calls) {
+            self.grace_until = None;
             for index in smaller {
                 self.parts.update(index, |part, shared| part.raise(token, shared));
             }

@@ -4,26 +4,45 @@ use alloc::string::String;
 
 use super::pipeline::Pipeline;
 use super::{Gateway, KeyLocking, Response};
+use crate::protocol::script::{Script, ScriptSet};
 
 /// The learned capabilities of a gateway. Contains only data, so the requests of a Worker may share
 /// it.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayCapabilities {
     whole_only: bool,
+    /// The scripts that were sent whole since Redis lacked one; `None` if it has lacked none.
+    sent_whole: Option<ScriptSet>,
     no_key_locking: bool,
     sync_token: Option<String>,
     pub(super) pipeline: Pipeline,
 }
 
 impl GatewayCapabilities {
-    /// The form of the next call.
-    pub(crate) fn form(&self, gateway: &Gateway) -> Form {
+    /// The form of the next call of `script`.
+    ///
+    /// Redis forgets all scripts at once. So once it has lacked one, each of the others is sent
+    /// whole with the next call that needs it.
+    pub(crate) fn form(&self, gateway: &Gateway, script: &Script) -> Form {
         let key_locking = match gateway.key_locking {
             KeyLocking::Auto => gateway.upstash_host && !self.no_key_locking,
             KeyLocking::On => true,
             KeyLocking::Off => false,
         };
-        Form { whole: self.whole_only, key_locking }
+        let lacks = self.sent_whole.is_some_and(|sent| !sent.contains(script));
+        Form { whole: self.whole_only || lacks, key_locking }
+    }
+
+    /// Records that Redis lacks a script.
+    pub(crate) const fn lacks_script(&mut self) {
+        self.sent_whole = Some(ScriptSet::EMPTY);
+    }
+
+    /// Records a response to a whole script.
+    pub(crate) const fn received_whole(&mut self, script: &Script) {
+        if let Some(sent) = &mut self.sent_whole {
+            sent.insert(script);
+        }
     }
 
     /// Records that the gateway refuses `EVALSHA`.
