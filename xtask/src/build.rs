@@ -5,7 +5,6 @@ mod module;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -62,9 +61,10 @@ pub(crate) fn fast_gateway(workspace: &Workspace) -> Result<PathBuf> {
 
 /// Builds the generated part of the npm package: `pkg/wasm`.
 pub(crate) fn package(workspace: &Workspace) -> Result<()> {
-    /// Held by the suite that builds; another one finds what it has built.
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    workspace.exclusively(|| generate_published(workspace))
+}
+
+fn generate_published(workspace: &Workspace) -> Result<()> {
     let std = StandardLibrary::available(workspace);
     generate(workspace, std, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
 }
@@ -116,27 +116,35 @@ fn add_glue(
 
 /// Packs the npm package for publication, and returns the path of the tarball.
 pub(crate) fn tarball(workspace: &Workspace) -> Result<PathBuf> {
-    package(workspace)?;
+    workspace.exclusively(|| pack_published(workspace))
+}
+
+fn pack_published(workspace: &Workspace) -> Result<PathBuf> {
+    generate_published(workspace)?;
     pack(workspace, &workspace.folder("npm")?, &workspace.root.join("pkg/wasm"))
 }
 
 /// Makes the package for JSR from the files of the npm package, and returns its folder.
 pub(crate) fn jsr(workspace: &Workspace) -> Result<PathBuf> {
-    tarball(workspace)?;
-    let npm = workspace.folder("npm")?;
-    let folder = empty_folder(npm.join("jsr"))?;
-    let mut make = workspace.command("node xtask/scripts/jsr.mjs");
-    quiet(workspace, "package for JSR", make.arg(npm.join("package")).arg(&folder))?;
-    Ok(folder)
+    workspace.exclusively(|| {
+        pack_published(workspace)?;
+        let npm = workspace.folder("npm")?;
+        let folder = empty_folder(npm.join("jsr"))?;
+        let mut make = workspace.command("node xtask/scripts/jsr.mjs");
+        quiet(workspace, "package for JSR", make.arg(npm.join("package")).arg(&folder))?;
+        Ok(folder)
+    })
 }
 
 /// Packs the npm package as a machine without the source of the standard library does, and returns
 /// the path of the tarball.
 pub(crate) fn plain_tarball(workspace: &Workspace) -> Result<PathBuf> {
-    let folder = workspace.folder("npm-plain")?;
-    let wasm = folder.join("generated");
-    generate(workspace, StandardLibrary::Distributed, &folder, &wasm)?;
-    pack(workspace, &folder, &wasm)
+    workspace.exclusively(|| {
+        let folder = workspace.folder("npm-plain")?;
+        let wasm = folder.join("generated");
+        generate(workspace, StandardLibrary::Distributed, &folder, &wasm)?;
+        pack(workspace, &folder, &wasm)
+    })
 }
 
 /// Packs `pkg` with the generated files of `wasm`, in `folder`.
@@ -160,24 +168,30 @@ fn pack(workspace: &Workspace, folder: &Path, wasm: &Path) -> Result<PathBuf> {
 
 /// Installs the tarball into a folder below target, as in a user's project; returns the folder.
 pub(crate) fn consumer(workspace: &Workspace, name: &str) -> Result<PathBuf> {
-    let tarball = tarball(workspace)?;
-    let folder = workspace.folder(name)?;
-    let modules = folder.join("node_modules");
-    Fingerprint::new().path(&tarball)?.once(&folder.join(".installed"), &modules, || {
-        let manifest = json!({
-            "name": "edgelatch-consumer",
-            "private": true,
-            "type": "module",
-            "dependencies": { "edgelatch": format!("file:{}", tarball.display()) },
-        });
-        fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
-        empty_folder(modules.clone())?;
-        let mut install =
-            workspace.command("npm install --offline --no-audit --no-fund --no-package-lock");
-        let what = format!("npm install of the tarball in {name}");
-        quiet(workspace, &what, install.current_dir(&folder))
-    })?;
-    Ok(folder)
+    workspace.exclusively(|| {
+        let tarball = pack_published(workspace)?;
+        let folder = workspace.folder(name)?;
+        let modules = folder.join("node_modules");
+        Fingerprint::new()
+            .path(&tarball)?
+            .once(&folder.join(".installed"), &modules, || install(workspace, &tarball, &folder))?;
+        Ok(folder)
+    })
+}
+
+/// Makes a project in a folder, and installs the tarball in it.
+fn install(workspace: &Workspace, tarball: &Path, folder: &Path) -> Result<()> {
+    let manifest = json!({
+        "name": "edgelatch-consumer",
+        "private": true,
+        "type": "module",
+        "dependencies": { "edgelatch": format!("file:{}", tarball.display()) },
+    });
+    fs::write(folder.join("package.json"), format!("{manifest:#}\n"))?;
+    empty_folder(folder.join("node_modules"))?;
+    let mut install =
+        workspace.command("npm install --offline --no-audit --no-fund --no-package-lock");
+    quiet(workspace, "npm install of the tarball", install.current_dir(folder))
 }
 
 /// Returns the version in the npm package's manifest.

@@ -11,7 +11,7 @@ use crate::process::{Interrupted, check_stop, forward, tick};
 use crate::progress::step;
 use crate::services::{Gateway, MortalRedis, Worker};
 use crate::setup;
-use crate::workspace::Workspace;
+use crate::workspace::{Claim, Workspace};
 
 /// The number of checks of the programs for each call of the Worker.
 const TICKS_BETWEEN_CALLS: u64 = 100;
@@ -22,6 +22,8 @@ pub(crate) struct DemoServices {
     worker: Worker,
     gateway: Gateway,
     redis: MortalRedis,
+    /// The name of the Worker's folder.
+    _claim: Claim,
 }
 
 impl DemoServices {
@@ -29,7 +31,8 @@ impl DemoServices {
     pub(crate) fn start(workspace: &Workspace, port: u16) -> Result<Self> {
         setup::ensure(workspace, setup::DEMO)?;
         let program = build::gateway(workspace)?;
-        let project = build::consumer(workspace, "demo")?;
+        let claim = workspace.claim("demo")?;
+        let project = build::consumer(workspace, &claim.name)?;
         let site = docs::build(workspace)?;
         let port = if port == 0 { free_port()? } else { port };
         let redis = step("starting a private redis-server", || MortalRedis::start(workspace))?;
@@ -44,7 +47,7 @@ impl DemoServices {
         let worker = step("starting the Worker in workerd", || {
             Worker::start(workspace, &project, &site, &redis, &gateway, port)
         })?;
-        Ok(Self { worker, gateway, redis })
+        Ok(Self { worker, gateway, redis, _claim: claim })
     }
 
     /// Sets the addresses and the credentials in the environment of a program.

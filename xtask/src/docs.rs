@@ -56,6 +56,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 /// build; `dist` in it is the site.
 pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     setup::ensure(workspace, &[Tool::Site])?;
+    workspace.exclusively(|| build_changed(workspace))
+}
+
+fn build_changed(workspace: &Workspace) -> Result<PathBuf> {
     let inputs = INPUTS.iter().try_fold(Fingerprint::new(), |fingerprint, input| {
         fingerprint.path(&workspace.root.join(input))
     })?;

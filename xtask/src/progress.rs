@@ -2,6 +2,7 @@
 //! between.
 
 use std::cell::Cell;
+use std::fmt;
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -30,9 +31,9 @@ thread_local! {
 
 /// Runs `work`, whose lines of progress begin with this name.
 pub(crate) fn with_prefix<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
-    PREFIX.set(name);
+    let outer = PREFIX.replace(name);
     let result = work();
-    PREFIX.set("");
+    PREFIX.set(outer);
     result
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn print(text: &str) {
         .lines()
         .map(|line| match prefix {
             "" => format!("{line}\n"),
-            prefix => format!("{prefix:<6} │ {line}\n"),
+            prefix => format!("{prefix:<15} │ {line}\n"),
         })
         .collect();
     print!("{lines}");
@@ -107,30 +108,55 @@ pub(crate) fn quiet(workspace: &Workspace, what: &str, command: &mut Command) ->
 
 /// Runs a program with its output in a file, and prints regular lines of progress.
 pub(crate) fn logged(command: &mut Command, log: &Path) -> Result<ExitStatus> {
+    logged_within(Duration::MAX, command, log)
+}
+
+/// Runs a program as [`logged`] does; fails with [`TimedOut`] if it does not end within `limit`.
+pub(crate) fn logged_within(
+    limit: Duration,
+    command: &mut Command,
+    log: &Path,
+) -> Result<ExitStatus> {
     let mut next = SIGN_OF_LIFE;
-    run_with_log(&name(command), command, log, |elapsed| {
+    run_with_log(&name(command), command, log, limit, |elapsed| {
         if elapsed >= next {
             next += SIGN_OF_LIFE;
             print(&format!("  {:>3} s  {}", elapsed.as_secs(), last_line(log)));
         }
-        Ok(())
     })
 }
 
-/// Runs a program with its output in a file. `meanwhile` receives the time since the start, and an
-/// error of it ends the program.
+/// A program has run for longer than its limit, and was ended.
+#[derive(Debug)]
+pub(crate) struct TimedOut(Duration);
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "did not end within {}", text(self.0))
+    }
+}
+
+impl std::error::Error for TimedOut {}
+
+/// Runs a program with its output in a file; fails with [`TimedOut`] if it does not end within
+/// `limit`. `meanwhile` receives the time since the start.
 pub(crate) fn run_with_log(
     title: &str,
     command: &mut Command,
     log: &Path,
-    mut meanwhile: impl FnMut(Duration) -> Result<()>,
+    limit: Duration,
+    mut meanwhile: impl FnMut(Duration),
 ) -> Result<ExitStatus> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdout(file.try_clone()?).stderr(file);
     // If an error drops the group, the group ends the program.
     let mut group = ProcessGroup::spawn(title, command)?;
     let watch = Stopwatch::start();
-    group.wait(|| meanwhile(watch.elapsed()))
+    group.wait(|| {
+        let elapsed = watch.elapsed();
+        meanwhile(elapsed);
+        if elapsed < limit { Ok(()) } else { Err(TimedOut(limit).into()) }
+    })
 }
 
 /// Returns the program's output; fails if the program does.
@@ -210,7 +236,18 @@ fn name(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{env, process};
+
     use super::*;
+
+    #[test]
+    fn a_program_that_does_not_end_within_its_limit_is_ended() {
+        let log = env::temp_dir().join(format!("xtask-limit-{}.log", process::id()));
+        let mut sleep = Command::new("sleep");
+        let result = run_with_log("sleep", sleep.arg("infinity"), &log, Duration::ZERO, |_| ());
+        assert!(result.is_err_and(|error| error.is::<TimedOut>()));
+        fs::remove_file(log).unwrap();
+    }
 
     #[test]
     fn a_failure_far_from_the_end_is_printed_first() {

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{ProcessGroup, check_stop, tick};
 use crate::progress::{Stopwatch, read, tail};
-use crate::workspace::{Workspace, copy_folder, empty_folder};
+use crate::workspace::{Log, Workspace, copy_folder, empty_folder};
 
 /// The longest time until a server is ready.
 const START_TIME: Duration = Duration::from_secs(60);
@@ -125,7 +125,7 @@ impl Worker {
 pub(crate) struct Server {
     name: &'static str,
     group: ProcessGroup,
-    log: PathBuf,
+    log: Log,
 }
 
 impl Server {
@@ -136,7 +136,7 @@ impl Server {
         command: &mut Command,
     ) -> Result<Self> {
         let log = workspace.log(name)?;
-        let file = File::create(&log)?;
+        let file = File::create(&*log)?;
         command.stdout(file.try_clone()?).stderr(file);
         Ok(Self { name, group: ProcessGroup::spawn(name, command)?, log })
     }

@@ -2,11 +2,14 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use serde_json::Value;
 
 use crate::progress::output_of;
@@ -25,6 +28,26 @@ pub(crate) struct Workspace {
     pub(crate) node_modules: PathBuf,
     /// The folders of the programs that setup installs.
     programs: Vec<PathBuf>,
+}
+
+/// A name that nothing else uses until this is dropped.
+pub(crate) struct Claim {
+    pub(crate) name: String,
+    _lock: Flock<File>,
+}
+
+/// The path of a log that nothing else writes until this is dropped.
+pub(crate) struct Log {
+    path: PathBuf,
+    _claim: Claim,
+}
+
+impl Deref for Log {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Workspace {
@@ -48,7 +71,8 @@ impl Workspace {
     }
 
     /// Creates a folder of the cache by `work`, unless it exists. An interrupted `work` leaves no
-    /// such folder; if another checkout was faster, its result stays.
+    /// such folder. Suites and checkouts that need the same folder wait for the first of them.
+    /// `work` must not call this function again: it would wait for itself.
     pub(crate) fn cached(
         &self,
         folder: &Path,
@@ -57,14 +81,16 @@ impl Workspace {
         if folder.exists() {
             return Ok(());
         }
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let partial = empty_folder(self.cache.join(format!("partial-{name}-{}", process::id())))?;
-        work(&partial)?;
-        if fs::rename(&partial, folder).is_err() {
-            fs::remove_dir_all(&partial)?;
-            ensure!(folder.exists(), "cannot make {}", folder.display());
+        fs::create_dir_all(&self.cache)
+            .with_context(|| format!("cannot make {}", self.cache.display()))?;
+        let _lock = lock(&self.cache.join("cache.lock"))?;
+        if folder.exists() {
+            return Ok(());
         }
-        Ok(())
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let partial = empty_folder(self.cache.join(format!("partial-{name}")))?;
+        work(&partial)?;
+        fs::rename(&partial, folder).with_context(|| format!("cannot make {}", folder.display()))
     }
 
     /// Returns a folder below target, and creates it if it does not exist.
@@ -75,11 +101,39 @@ impl Workspace {
         Ok(folder)
     }
 
-    /// Returns the path for the output of the program with this title.
-    pub(crate) fn log(&self, title: &str) -> Result<PathBuf> {
+    /// Does `work` while no other thread, and no other run of this program, does such work in this
+    /// checkout: builds share files, and one of them uses what another has built. Suites run side
+    /// by side, so each file that several of them use is written in here. `work` must not call this
+    /// function again: it would wait for itself.
+    pub(crate) fn exclusively<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _lock = lock(&self.target.join("build.lock"))?;
+        work()
+    }
+
+    /// Claims a name for files below target: `name`, or `name-2` and so on if that is in use.
+    /// Suites run side by side, and so may this program: their servers must not share a folder or
+    /// a log.
+    pub(crate) fn claim(&self, name: &str) -> Result<Claim> {
+        let folder = self.folder("claims")?;
+        for number in 1_u32.. {
+            let name = if number == 1 { name.to_owned() } else { format!("{name}-{number}") };
+            let file = File::create(folder.join(&name))
+                .with_context(|| format!("cannot write in {}", folder.display()))?;
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(Claim { name, _lock: lock }),
+                Err((_, Errno::EWOULDBLOCK)) => {}
+                Err((_, error)) => return Err(error).context("cannot claim a name"),
+            }
+        }
+        bail!("every name is claimed")
+    }
+
+    /// Returns the path for the output of a program or server with this title.
+    pub(crate) fn log(&self, title: &str) -> Result<Log> {
         let name: String =
             title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        Ok(self.folder("logs")?.join(format!("{name}.log")))
+        let claim = self.claim(&name)?;
+        Ok(Log { path: self.folder("logs")?.join(format!("{}.log", claim.name)), _claim: claim })
     }
 
     /// Returns a command in the checkout: a program and arguments, which single spaces separate.
@@ -167,4 +221,85 @@ pub(crate) fn empty_folder(folder: PathBuf) -> Result<PathBuf> {
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     Ok(folder)
+}
+
+/// Waits until no other thread or program has locked this file, and locks it.
+fn lock(path: &Path) -> Result<Flock<File>> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Flock::lock(file, FlockArg::LockExclusive)
+        .map_err(|(_, error)| error)
+        .with_context(|| format!("cannot lock {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    /// A workspace whose target and cache are a new folder.
+    fn workspace(name: &str) -> Workspace {
+        let folder = env::temp_dir().join(format!("xtask-{name}-{}", process::id()));
+        let folder = empty_folder(folder).unwrap();
+        Workspace {
+            root: PathBuf::new(),
+            target: folder.clone(),
+            cache: folder,
+            node_modules: PathBuf::new(),
+            programs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_log_in_use_is_not_written_by_another_program() {
+        let workspace = workspace("logs");
+        let path = |log: &Log| log.strip_prefix(&workspace.target).unwrap().display().to_string();
+        let server = workspace.log("gateway").unwrap();
+        let build = workspace.log("gateway").unwrap();
+        assert_eq!([&server, &build].map(path), ["logs/gateway.log", "logs/gateway-2.log"]);
+        drop(server);
+        assert_eq!(path(&workspace.log("gateway").unwrap()), "logs/gateway.log");
+        fs::remove_dir_all(&workspace.target).unwrap();
+    }
+
+    #[test]
+    fn suites_that_need_the_same_folder_of_the_cache_create_it_once() {
+        const SUITES: usize = 4;
+        let workspace = workspace("cache");
+        let folder = workspace.cache.join("tool-1.0");
+        let (begun, works) = (Barrier::new(SUITES), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..SUITES {
+                scope.spawn(|| {
+                    begun.wait();
+                    let work = |partial: &Path| {
+                        works.fetch_add(1, Ordering::Relaxed);
+                        // Fails if another thread has made it, or has removed its parent.
+                        fs::create_dir(partial.join("bin")).map_err(Into::into)
+                    };
+                    workspace.cached(&folder, work).unwrap();
+                    assert!(folder.join("bin").exists());
+                });
+            }
+        });
+        assert_eq!(works.into_inner(), 1);
+        fs::remove_dir_all(&workspace.cache).unwrap();
+    }
+
+    #[test]
+    fn an_interrupted_work_leaves_no_folder_and_is_done_again() {
+        let workspace = workspace("partial");
+        let folder = workspace.cache.join("tool-1.0");
+        let interrupted = |partial: &Path| {
+            fs::write(partial.join("half"), "")?;
+            bail!("interrupted")
+        };
+        assert!(workspace.cached(&folder, interrupted).is_err() && !folder.exists());
+        workspace.cached(&folder, |partial| Ok(fs::write(partial.join("whole"), "")?)).unwrap();
+        assert!(folder.join("whole").exists() && !folder.join("half").exists());
+        fs::remove_dir_all(&workspace.cache).unwrap();
+    }
 }

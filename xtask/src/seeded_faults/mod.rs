@@ -79,8 +79,9 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode> 
 /// test has found.
 fn run_mutants(workspace: &Workspace, options: &Options) -> Result<ExitCode> {
     setup::ensure(workspace, &[Tool::Redis, Tool::Webdis, Tool::CargoMutants])?;
-    // Round-robin makes a part a sample of all files.
-    let mut cargo = workspace.command("cargo mutants --sharding round-robin --output");
+    // Without `--workspace` only the package of the root would be changed. Round-robin makes a part
+    // a sample of all files.
+    let mut cargo = workspace.command("cargo mutants --workspace --sharding round-robin --output");
     cargo.arg(workspace.folder("seeded-faults")?);
     if options.skip_baseline {
         cargo.args(["--baseline", "skip", "--timeout", MAX_MUTANT_SECONDS]);

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::fault::Fault;
 use super::layer::Layer;
 use crate::process::check_stop;
-use crate::progress::{output_of, quiet, run_with_log, tail};
+use crate::progress::{TimedOut, output_of, quiet, run_with_log, tail};
 use crate::test::{DEFAULT_PROFILE, Report, junit};
 use crate::workspace::Workspace;
 
-/// The longest run of a layer that is built, in seconds. The slowest passes in a third of that
-/// time.
-const MAX_SECONDS: u64 = 600;
+/// The longest run of a layer that is built. The slowest passes in a third of that time.
+const MAX_RUN: Duration = Duration::from_secs(600);
 /// The number of schedules that the simulation plays, of all kinds of objects together.
 const SCHEDULES: &str = "60000";
 /// The exit code of cargo-nextest when a test has failed.
@@ -79,15 +79,10 @@ impl<'w> Tree<'w> {
         if !layer.filter.is_empty() {
             run.args(["--filterset", layer.filter]);
         }
-        let mut has_timed_out = false;
-        let ended = run_with_log("cargo nextest", &mut run, &log, |elapsed| {
-            has_timed_out = elapsed.as_secs() > MAX_SECONDS;
-            ensure!(!has_timed_out, "the layer takes too long");
-            Ok(())
-        });
+        let ended = run_with_log("cargo nextest", &mut run, &log, MAX_RUN, |_| ());
         check_stop()?;
         let status = match ended {
-            Err(_) if has_timed_out => {
+            Err(error) if error.is::<TimedOut>() => {
                 return Ok(Some("found it, since it did not end in time".to_owned()));
             }
             ended => ended?,

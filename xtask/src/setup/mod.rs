@@ -187,7 +187,19 @@ pub(crate) fn ensure_each(
     workspace: &Workspace,
     tools: impl IntoIterator<Item = Tool>,
 ) -> Result<Vec<(Tool, String)>> {
-    let mut missing = Vec::from_iter(BTreeSet::from_iter(tools));
+    let mut missing = BTreeSet::from_iter(tools);
+    missing.retain(|tool| !tool.is_installed(workspace));
+    if missing.is_empty() {
+        return Ok(Vec::new());
+    }
+    workspace.exclusively(|| install_missing(workspace, missing))
+}
+
+fn install_missing(
+    workspace: &Workspace,
+    mut missing: BTreeSet<Tool>,
+) -> Result<Vec<(Tool, String)>> {
+    // Another suite may have installed some of them until now.
     missing.retain(|tool| !tool.is_installed(workspace));
     if missing.is_empty() {
         return Ok(Vec::new());

@@ -10,6 +10,7 @@ mod redisson;
 mod report;
 mod servers;
 mod session;
+mod stalls;
 mod suite;
 mod table;
 
@@ -24,7 +25,7 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::process::{exit_code, forward};
-use crate::progress::{self, Stopwatch, print};
+use crate::progress::{self, Stopwatch, print, with_prefix};
 use crate::setup;
 use crate::workspace::Workspace;
 pub(crate) use nextest::{DEFAULT_PROFILE, junit};
@@ -48,6 +49,10 @@ pub(crate) struct Selection {
     /// Only the test of this name, as a failure prints it
     #[arg(long, value_name = "TEST", requires = "suites")]
     only: Option<String>,
+    /// Stop the programs that the tests start for seconds, one after the other, to find tests that
+    /// fail on a busy machine. Suites that stop programs themselves may then fail for no reason
+    #[arg(long)]
+    stalls: bool,
 }
 
 /// The result of a suite.
@@ -58,7 +63,12 @@ struct Line {
     text: String,
     /// The tests that failed, each with its reason and the command that repeats it.
     failures: String,
+    /// The tests that failed, each with the first lines of its reason.
+    failed: String,
 }
+
+/// The number of lines of a reason in the list of failed tests.
+const FIRST_LINES: usize = 3;
 
 /// `cargo xtask test`.
 pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCode> {
@@ -74,18 +84,18 @@ pub(crate) fn run(workspace: &Workspace, selection: &Selection) -> Result<ExitCo
 
     let session = Session { workspace, extent, only: selection.only.as_deref(), suite: "" };
     let mut lines = Vec::new();
-    let (mut rust, mut tasks, mut isolated) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rust, mut others) = (Vec::new(), Vec::new());
     for suite in suites {
         match missing.iter().find(|(tool, _)| suite.tools().contains(tool)) {
             Some((_, reason)) => lines.push(Line::could_not_run(suite, reason)),
             None => match suite.work {
                 Work::Nextest(..) => rust.push(suite),
-                Work::Node(..) | Work::Task(..) => tasks.push(suite),
-                Work::Isolated(..) => isolated.push(suite),
+                Work::Node(..) | Work::Task(..) => others.push(suite),
             },
         }
     }
-    lines.extend(side_by_side(session, &rust, &tasks, &isolated)?);
+    let work = || side_by_side(session, &rust, &others);
+    lines.extend(if selection.stalls { stalls::during(work) } else { work() }?);
     Ok(summary(&lines, &watch))
 }
 
@@ -125,43 +135,36 @@ fn selected(selection: &Selection) -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_selected).collect())
 }
 
-/// Runs the tests in Rust beside the tasks: both wait for servers and timers more than they
-/// compute. Whichever ends first begins with the isolated suites.
+/// Runs the tests in Rust that each profile builds, and the other suites, side by side: most of
+/// them wait for servers, timers or a compiler's last unit more than they compute. A lane that has
+/// ended its suites begins the next of the others.
 fn side_by_side(
     session: Session<'_>,
     rust: &[&'static Suite],
-    tasks: &[&'static Suite],
-    isolated: &[&'static Suite],
+    others: &[&'static Suite],
 ) -> Result<Vec<Line>> {
     let next = AtomicUsize::new(0);
     let rest = || {
-        let suites = iter::from_fn(|| isolated.get(next.fetch_add(1, Ordering::Relaxed)));
-        suites.map(|suite| run_task(session, suite)).collect::<Result<Vec<_>>>()
+        let suites = iter::from_fn(|| others.get(next.fetch_add(1, Ordering::Relaxed)));
+        let run = |suite: &&'static Suite| with_prefix(suite.name, || run_task(session, suite));
+        suites.map(run).collect::<Result<Vec<Line>>>()
     };
-    let tests = || {
-        let mut lines = run_nextest(session, rust, Profile::Dev)?;
-        lines.extend(run_nextest(session, rust, Profile::Release)?);
+    let tests = |profile| {
+        let mut lines = run_nextest(session, rust, profile)?;
         lines.extend(rest()?);
         Ok(lines)
     };
-    let others = || {
-        let lines = tasks.iter().map(|suite| run_task(session, suite));
-        let mut lines = lines.collect::<Result<Vec<_>>>()?;
-        lines.extend(rest()?);
-        Ok(lines)
-    };
-    if rust.is_empty() {
-        return others();
-    }
-    if tasks.is_empty() {
-        return tests();
-    }
     thread::scope(|scope| {
-        let tests = scope.spawn(|| progress::with_prefix("rust", tests));
-        let others = progress::with_prefix("others", others);
-        let mut lines = tests.join().unwrap_or_else(|_| bail!("the tests in Rust ended early"))?;
-        lines.extend(others?);
-        Ok(lines)
+        let lanes = [
+            scope.spawn(|| tests(Profile::Dev)),
+            scope.spawn(|| tests(Profile::Release)),
+            scope.spawn(rest),
+            scope.spawn(rest),
+        ];
+        let ended = lanes
+            .into_iter()
+            .map(|lane| lane.join().unwrap_or_else(|_| bail!("this program ended a suite early")));
+        Ok(ended.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     })
 }
 
@@ -171,7 +174,7 @@ fn run_task(session: Session<'_>, suite: &'static Suite) -> Result<Line> {
     let watch = Stopwatch::start();
     let session = Session { suite: suite.name, ..session };
     let report = match suite.work {
-        Work::Task(task, _) | Work::Isolated(task, _) => task(&session),
+        Work::Task(task, _) => task(&session),
         Work::Node(file, fixtures) => node::run(&session, file, fixtures),
         Work::Nextest(..) => bail!("cargo-nextest runs {}", suite.name),
     };
@@ -187,15 +190,16 @@ fn run_nextest(
     profile: Profile,
 ) -> Result<Vec<Line>> {
     let name = if profile == Profile::Dev { "rust" } else { "rust-release" };
-    let reports = nextest::run(&Session { suite: name, ..session }, suites, profile)?;
+    let session = Session { suite: name, ..session };
     let line = |(suite, report): (&'static Suite, Report)| {
         let report = Report::from_result(suite.name, Ok(report))?;
         Ok(Line::print(suite, &report, report.time(), session.extent))
     };
-    reports.into_iter().map(line).collect()
+    with_prefix(name, || nextest::run(&session, suites, profile)?.into_iter().map(line).collect())
 }
 
-/// Prints the failures once more, the table of suites, and the sum as the last line.
+/// Prints the failures once more, the table of suites, the names of the failed tests, which must be
+/// among the last lines for a reader who has only these, and the sum as the last line.
 fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
     for line in lines.iter().filter(|line| !line.failures.is_empty()) {
         print!("\n== {}\n{}", line.name, line.failures);
@@ -208,6 +212,9 @@ fn summary(lines: &[Line], watch: &Stopwatch) -> ExitCode {
             total += line.counts;
         }
     }
+    for line in lines.iter().filter(|line| !line.failed.is_empty()) {
+        print!("Failed in {}:\n{}", line.name, line.failed);
+    }
     println!("{total}");
     exit_code(total.failed == 0)
 }
@@ -216,8 +223,11 @@ impl Line {
     /// Prints the result of a suite: failures with the command that repeats each, the slowest
     /// tests, and the counts.
     fn print(suite: &'static Suite, report: &Report, time: Duration, extent: Extent) -> Self {
-        let mut failures = String::new();
+        let (mut failures, mut failed) = (String::new(), String::new());
         for (case, reason) in report.failures() {
+            failed += &format!("  {}\n", case.title());
+            let first = reason.lines().filter(|line| !line.trim().is_empty()).take(FIRST_LINES);
+            first.for_each(|line| failed += &format!("    {line}\n"));
             failures += &format!("  FAILED {}\n", case.title());
             reason.lines().for_each(|line| failures += &format!("    {line}\n"));
             failures += &format!("  again: {}\n", repeat_command(suite, case, extent));
@@ -236,13 +246,13 @@ impl Line {
         let (name, about) = (suite.name, suite.about);
         let text = format!("  {name:<16} {counts} ({})", progress::text(time));
         print(&format!("== {name}: {about}\n{failures}{slowest}{text}"));
-        Self { name, counts, text, failures }
+        Self { name, counts, text, failures, failed }
     }
 
     fn could_not_run(suite: &'static Suite, reason: &str) -> Self {
         let counts = Counts { failed: u64::from(is_ci()), ..Counts::default() };
         let text = format!("  {:<16} could not run: {reason}", suite.name);
-        Self { name: suite.name, counts, text, failures: String::new() }
+        Self { name: suite.name, counts, text, failures: String::new(), failed: String::new() }
     }
 }
 
@@ -267,7 +277,7 @@ mod tests {
 
     fn selection(suites: &[&str], full: bool) -> Selection {
         let suites = suites.iter().map(|&name| name.to_owned()).collect();
-        Selection { suites, full, list: false, only: None }
+        Selection { suites, full, list: false, only: None, stalls: false }
     }
 
     #[test]

@@ -20,8 +20,11 @@ use crate::setup::Tool;
 /// than they compute.
 const TESTS_PER_CORE: usize = 2;
 
-/// The profile of nextest for all suites together.
+/// The profile of nextest for the tests that cargo builds in its dev profile.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
+/// The profile of nextest for the tests that cargo builds for release. They run beside the others,
+/// so `.config/nextest.toml` gives them a report of their own.
+const RELEASE_PROFILE: &str = "release";
 
 /// Inputs of the random tests in a quick run and in a full one.
 const INPUTS: [(&str, &str, &str); 4] = [
@@ -44,7 +47,7 @@ pub(crate) fn run(
 ) -> Result<Vec<(&'static Suite, Report)>> {
     let selected = suites.iter().filter_map(|suite| match &suite.work {
         Work::Nextest(tests, _) => Some((*suite, tests)),
-        Work::Node(..) | Work::Task(..) | Work::Isolated(..) => None,
+        Work::Node(..) | Work::Task(..) => None,
     });
     let selected: Vec<(&'static Suite, &Binaries)> =
         selected.filter(|(_, tests)| tests.profile(session.extent) == profile).collect();
@@ -74,11 +77,14 @@ fn run_all(
 ) -> Result<Report> {
     let filters: Vec<String> =
         selected.iter().map(|(_, tests)| tests.filter(session.extent)).collect();
-    let mut command = command(session, session.extent, DEFAULT_PROFILE, &filters.join(" | "));
-    let name = match profile {
+    let (name, nextest_profile) = match profile {
+        Profile::Dev => ("cargo nextest run", DEFAULT_PROFILE),
+        Profile::Release => ("cargo nextest run --release", RELEASE_PROFILE),
+    };
+    let mut command = command(session, session.extent, nextest_profile, &filters.join(" | "));
+    match profile {
         Profile::Dev => {
             command.arg("--workspace");
-            "cargo nextest run"
         }
         Profile::Release => {
             // Builds only what runs in this profile.
@@ -86,14 +92,13 @@ fn run_all(
             let names: BTreeSet<&str> = names.collect();
             command.args(["--release", "--package", TESTS]);
             command.args(names.into_iter().flat_map(|name| ["--test", name]));
-            "cargo nextest run --release"
         }
-    };
+    }
     // One JVM for all tests, since each test is a separate process.
     let wants_peer = selected.iter().any(|(suite, _)| suite.tools().contains(&Tool::Java));
     let peer = wants_peer.then(|| Peer::start(session.workspace, NEWEST)).transpose()?;
     command.envs(peer.as_ref().map(|peer| ("EDGELATCH_PEER_PORT", &peer.port)));
-    session.tests(name, &mut command, &junit(&session.workspace.root, DEFAULT_PROFILE))
+    session.tests(name, &mut command, &junit(&session.workspace.root, nextest_profile))
 }
 
 /// Runs tests with the inputs of a quick run beside another server or another Redisson, which the

@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 use std::path::Path;
 use std::time::Duration;
 
+use anstream::adapter::strip_str;
 use anyhow::{Context as _, Result, ensure};
 use roxmltree::{Document, Node};
 
@@ -97,7 +98,10 @@ impl Report {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let document = Document::parse(text)?;
+        // Node copies the colours of a message into its report, where XML allows no escape
+        // character.
+        let text = strip_str(text).to_string();
+        let document = Document::parse(&text)?;
         let is_case = |node: &Node<'_, '_>| node.has_tag_name("testcase");
         let cases = document.descendants().filter(is_case).map(Case::parse).collect();
         Ok(Self { cases })
@@ -277,6 +281,14 @@ left: 1</failure>
         assert!(ids.eq(["programs > Node > works", "programs > later", "alone"]));
         let report = Report::parse(NODE).unwrap().inseparable(|case| case.name == "alone");
         assert!(report.cases.iter().map(|case| case.is_test).eq([true, true, false]));
+    }
+
+    #[test]
+    fn the_colours_of_a_message_are_left_out() {
+        let coloured = NEXTEST.replace("left: 1", "\u{1b}[31mleft: 1\u{1b}[39m");
+        let report = Report::parse(&coloured).unwrap();
+        let reasons: Vec<&str> = report.failures().map(|(_, reason)| reason).collect();
+        assert_eq!(reasons, ["thread panicked\nleft: 1"]);
     }
 
     #[test]

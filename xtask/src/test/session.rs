@@ -1,5 +1,7 @@
 //! Runs the commands of one suite and records their results.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -8,8 +10,14 @@ use anyhow::Result;
 
 use super::report::{LEVEL, Outcome, Report};
 use super::suite::Extent;
-use crate::progress::{Stopwatch, logged, print, tail};
-use crate::workspace::{Workspace, chromium, firefox};
+use crate::progress::{Stopwatch, TimedOut, logged_within, print, tail};
+use crate::workspace::{Log, Workspace, chromium, firefox};
+
+/// A test in JavaScript that takes longer hangs, and fails with its name. This is no statement
+/// about how long a test should take.
+const TEST_HANGS: Duration = Duration::from_secs(30 * 60);
+/// A command of a suite that takes longer hangs, and its suite fails instead of the whole run.
+const COMMAND_HANGS: Duration = Duration::from_secs(60 * 60);
 
 /// The context of a suite's run.
 #[derive(Clone, Copy)]
@@ -83,6 +91,7 @@ impl Session<'_> {
         // A test that failed may have left a lease or a server behind, which would keep the program
         // from ending. Programs that must end by themselves are separate processes.
         command.arg("--test-force-exit");
+        command.arg(format!("--test-timeout={}", TEST_HANGS.as_millis()));
         if let Some(id) = self.only {
             command.args(["--test-name-pattern", &pattern(id)]);
             // For the cases that run in another program.
@@ -112,11 +121,17 @@ impl Session<'_> {
     }
 
     /// Runs a command with its output in a log; returns whether it succeeded, and the log.
-    fn run(&self, name: &str, command: &mut Command) -> Result<(bool, PathBuf)> {
+    fn run(&self, name: &str, command: &mut Command) -> Result<(bool, Log)> {
         let log = self.workspace.log(&format!("test-{}-{name}", self.suite))?;
         print(&format!("→ {name}"));
         let watch = Stopwatch::start();
-        let succeeded = logged(command, &log)?.success();
+        let succeeded = match logged_within(COMMAND_HANGS, command, &log) {
+            Err(error) if error.is::<TimedOut>() => {
+                writeln!(File::options().append(true).open(&*log)?, "error: it {error}")?;
+                false
+            }
+            ended => ended?.success(),
+        };
         print(&format!("  {} in {}", if succeeded { "ok" } else { "FAILED" }, watch.text()));
         if !succeeded {
             print(&format!("  all of its output: {}", log.display()));

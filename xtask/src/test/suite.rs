@@ -34,8 +34,6 @@ pub(crate) enum Work {
     Node(&'static str, &'static [Fixture]),
     /// A function, and programs.
     Task(fn(&Session<'_>) -> Result<Report>, &'static [Tool]),
-    /// A function whose files no other suite writes, so that it may run beside any, and programs.
-    Isolated(fn(&Session<'_>) -> Result<Report>, &'static [Tool]),
 }
 
 /// The Rust tests of a suite.
@@ -80,7 +78,7 @@ impl Suite {
                 let of_fixtures = fixtures.iter().flat_map(|fixture| fixture.tools());
                 [Tool::NpmTools].iter().chain(of_fixtures).copied().collect()
             }
-            Work::Task(_, tools) | Work::Isolated(_, tools) => tools.to_vec(),
+            Work::Task(_, tools) => tools.to_vec(),
         }
     }
 }
