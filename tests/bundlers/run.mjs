@@ -15,7 +15,7 @@ import { environments as bundlers } from "./environments/bundlers.mjs";
 import { environments as frameworks } from "./environments/frameworks.mjs";
 import { environments as runtimes } from "./environments/runtimes.mjs";
 import { environments as testRunners } from "./environments/test_runners.mjs";
-import { required } from "../runtimes/project.mjs";
+import { removeProjects, required } from "../runtimes/project.mjs";
 import { Workshop } from "./workshop.mjs";
 
 const GROUPS = { "without a bundler": runtimes, bundlers, "frameworks and types": frameworks, "test runners": testRunners };
@@ -26,7 +26,10 @@ const isFull = (process.env.EDGELATCH_EXTENT ?? "full") === "full";
 
 let workshop;
 before(async () => (workshop = await Workshop.open({ tools: isFull && required("EDGELATCH_BUNDLERS") })));
-after(() => workshop?.close());
+after(async () => {
+  await workshop?.close();
+  await removeProjects();
+});
 
 /** The environments that passed. */
 const passed = new Set();

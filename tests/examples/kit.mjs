@@ -13,8 +13,11 @@ export const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url)
 export const GATEWAY = { url: required("EDGELATCH_TEST_URL"), token: required("EDGELATCH_TEST_TOKEN") };
 export const ENV = { UPSTASH_REDIS_REST_URL: GATEWAY.url, UPSTASH_REDIS_REST_TOKEN: GATEWAY.token };
 
+/** A build that takes longer hangs. This is no statement about how long it should take. */
+const BUILD_MS = 1_200_000;
+
 /** The address that a server prints when it is ready. */
-const ADDRESS = /(?:listening on|Ready on|Local:) +(http:\/\/\S+)/;
+const ADDRESS = /(?:listening on|Ready on|Local:) +(http:\/\/\S+)\s/;
 
 /**
  * Returns the command that starts an example: the last line of a block of its README, by default of
@@ -46,10 +49,10 @@ export async function start(t, workshop, folder, { command, env } = {}) {
     all: (pattern) => [...text().matchAll(pattern)],
     /** Waits for the pattern in the output, and returns the match. */
     match: (pattern) => seen(() => text().match(pattern), `${line}: ${pattern}`, text, ended),
-    /** Waits until the server is ready, however long its build takes, and returns its address. */
+    /** Waits until the server is built and ready, and returns its address. */
     async address() {
-      while (!ADDRESS.test(text())) await Promise.race([new Promise((next) => setTimeout(next, 50)), ended]);
-      return ADDRESS.exec(text())[1].replace(/\/$/, "");
+      const [, address] = await seen(() => text().match(ADDRESS), `${line}: an address`, text, ended, BUILD_MS);
+      return address.replace(/\/$/, "");
     },
   };
 }
@@ -60,9 +63,9 @@ export function run(workshop, folder, command, env) {
 }
 
 /** Waits for a condition on the output of programs; a failure shows the output. */
-export async function seen(condition, what, text, ended) {
+export async function seen(condition, what, text, ended, waitMs) {
   try {
-    return await Promise.race([until(condition, what), ...(ended ? [ended] : [])]);
+    return await Promise.race([until(condition, what, waitMs), ...(ended ? [ended] : [])]);
   } catch (error) {
     throw new Error(`${error.message}; the output:\n${text()}`, { cause: error });
   }

@@ -46,7 +46,7 @@ async function startPostgres(t, workshop) {
   const said = [];
   server.stderr.on("data", (text) => said.push(text));
   t.after(async () => {
-    if (server.exitCode !== null) return;
+    if (server.exitCode !== null || server.signalCode !== null) return;
     // Ends the sessions of clients.
     server.kill("SIGINT");
     await once(server, "exit");

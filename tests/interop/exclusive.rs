@@ -31,7 +31,7 @@ pub(crate) async fn java_is_refused_while_we_hold<K: Exclusive>() {
     let (java, ours) = (both.java::<K>("a"), both.ours::<K>());
     let lease = ours.acquire().await.unwrap();
     assert!(!java.get::<bool>("tryLock").await);
-    assert!(!java.call("tryLock", json!([ms(60), ms(-1)])).value::<bool>().await);
+    assert!(!java.call_with_wait::<bool>("tryLock", json!([ms(60), ms(-1)])).await);
     assert!(!java.get::<bool>("isHeldByCurrentThread").await);
     gives_back_what_it_does_not_hold::<K>(&java).await;
 
@@ -80,7 +80,7 @@ pub(crate) async fn java_acquires_the_lock_when_our_lease_has_expired<K: Exclusi
     host.pass(SHORT);
     assert_eq!(lease.lost().await, LossReason::Expired);
     assert_eq!(lease.release().await, Ok(Released::WasLost));
-    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+    assert!(both.java_holds::<K>("a").await);
     java.get::<()>("unlock").await;
 }
 
@@ -137,7 +137,7 @@ pub(crate) async fn our_release_wakes_java<K: Exclusive>() {
     assert!(!waiting.has_come());
     assert_eq!(lease.release().await, Ok(Released::Released));
     waiting.value::<()>().await;
-    assert!(java.get::<bool>("isHeldByCurrentThread").await);
+    assert!(both.java_holds::<K>("a").await);
     java.get::<()>("unlock").await;
 }
 

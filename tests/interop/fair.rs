@@ -49,7 +49,7 @@ async fn java_waits_for_a_while(both: &Both, method: &str, mut wait: i64) -> Ans
         if !left.has_come() {
             return left;
         }
-        assert!(!left.value::<bool>().await);
+        left.refusal().await;
         wait *= 2;
     }
 }
@@ -136,7 +136,7 @@ async fn a_waiter_of_java_that_leaves_moves_ours_up() {
     let holder = held_by_java(&both).await;
     let left = java_waits_for_a_while(&both, "tryLock", 1_000).await;
     let waiting = both.wait_for(both.ours::<Fair>()).await;
-    assert!(!left.value::<bool>().await);
+    left.refusal().await;
     until(async || matches!(queue(&both).await.as_slice(), [only] if is_ours(only))).await;
     holder.get::<()>("unlock").await;
     assert_eq!(waiting.await.unwrap().release().await, Ok(Released::Released));
@@ -152,7 +152,7 @@ async fn an_asynchronous_waiter_of_java_that_leaves_costs_us_no_place() {
     let holder = held_by_java(&both).await;
     let left = java_waits_for_a_while(&both, "tryLockAsync", 2_000).await;
     let waiting = both.wait_for(both.ours::<Fair>()).await;
-    assert!(!left.value::<bool>().await);
+    left.refusal().await;
     // Every try sweeps the queue.
     assert!(!java(&both, "other").get::<bool>("tryLock").await);
     let rival = java(&both, "rival");

@@ -123,7 +123,7 @@ async fn java_does_not_interpret_our_longest_lease_as_a_grant() {
     let lease = ours.acquire_with(AcquireOptions::new().lease(ENDLESS)).await.unwrap();
     let java = both.object("a", "fencedLock");
     let try_it = async || {
-        java.call("tryLockAndGetToken", json!([ms(60), ms(-1)])).value::<Option<i64>>().await
+        java.call_with_wait::<Option<i64>>("tryLockAndGetToken", json!([ms(60), ms(-1)])).await
     };
     assert_eq!(try_it().await, None);
     both.env.redis.query::<u64>(&["PERSIST", NAME]).await;

@@ -149,14 +149,10 @@ impl Thread {
         self.query("holder").value().await
     }
 
-    /// Waits until the thread is in one of Redisson's waits and does not continue by itself.
+    /// Waits until the thread is in one of Redisson's waits and does not continue by itself. It may
+    /// leave the wait for a moment when a message wakes it.
     pub(crate) async fn waits(&self) {
-        until(async || self.is_waiting().await).await;
-    }
-
-    /// Whether it is in one of Redisson's waits now.
-    pub(crate) async fn is_waiting(&self) -> bool {
-        self.query("waits").value().await
+        until(async || self.query("waits").value().await).await;
     }
 
     fn query(&self, what: &str) -> Answer {
@@ -181,6 +177,20 @@ impl Object {
     pub(crate) async fn unlock_unless_ended(&self) {
         if let Err(thrown) = self.call("unlock", json!([])).outcome().await {
             assert!(thrown.is_not_the_holder(), "{thrown:?}");
+        }
+    }
+
+    /// Calls a method that waits for a while. On a slow machine the time may be over before
+    /// Redisson has subscribed; where it reports this as an exception, the method is called again.
+    pub(crate) async fn call_with_wait<T: FromJava>(&self, method: &str, args: Value) -> T {
+        loop {
+            match self.call(method, args.clone()).outcome().await {
+                Err(thrown) if thrown.is_short_wait() => {}
+                outcome => {
+                    let value = outcome.unwrap_or_else(|thrown| panic!("{method}: {thrown:?}"));
+                    return T::from_java(&value).unwrap_or_else(|| panic!("{method}: {value}"));
+                }
+            }
         }
     }
 
@@ -223,6 +233,14 @@ impl Answer {
         }
     }
 
+    /// Asserts that the method has acquired nothing in its time.
+    pub(crate) async fn refusal(self) {
+        match self.outcome().await {
+            Ok(value) => assert_eq!(value, json!(false)),
+            Err(thrown) => assert!(thrown.is_short_wait(), "{thrown:?}"),
+        }
+    }
+
     /// The method's exception.
     pub(crate) async fn thrown(self) -> Thrown {
         let (to, response) = self.response(AT_MOST).await;
@@ -241,6 +259,12 @@ impl Thrown {
         let text = |field: &str| response[field].as_str().map(str::to_owned);
         let class = text("error").unwrap_or_else(|| panic!("{to}: {response}"));
         Self { class, message: text("message").unwrap(), cause: text("cause").unwrap() }
+    }
+
+    /// Whether it is Redisson's exception for a wait that was over before it had subscribed.
+    pub(crate) fn is_short_wait(&self) -> bool {
+        self.cause == "org.redisson.client.RedisTimeoutException"
+            && self.message.starts_with("Unable to acquire subscription lock")
     }
 
     /// Whether it is Redisson's exception for a thread that releases what it does not hold.

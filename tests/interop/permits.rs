@@ -131,7 +131,7 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
     let both = Both::start().await;
     let (ours, java) = made(&both, 1).await;
     let lease = ours.acquire(1).await.unwrap();
-    let nothing: Option<String> = java.call("tryAcquire", json!([ms(60), ms(-1)])).value().await;
+    let nothing: Option<String> = java.call_with_wait("tryAcquire", json!([ms(60), ms(-1)])).await;
     assert_eq!(nothing, None);
     lease.release().await.unwrap();
     let id: Option<String> = java.call("tryAcquire", json!([ms(60), ms(600_000)])).value().await;

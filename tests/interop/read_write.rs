@@ -171,7 +171,8 @@ async fn a_java_writer_that_keeps_a_read_admits_our_readers_and_does_not_wake_ja
     write.get::<()>("unlock").await;
     let lease = waiting.await.unwrap();
     assert!(ours.write().try_acquire().await.unwrap().is_none());
-    assert!(asleep.thread.is_waiting().await && !sleeps.has_come());
+    asleep.thread.waits().await;
+    assert!(!sleeps.has_come());
     read.get::<()>("unlock").await;
     // The last reader's release notifies all waiters.
     lease.release().await.unwrap();

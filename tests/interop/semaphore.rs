@@ -67,7 +67,7 @@ async fn a_wait_ends_on_each_side_while_the_other_holds_all() {
     let (ours, java) = (pool(&both), java(&both, "a"));
     ours.try_set_permits(1, None).await.unwrap();
     let lease = ours.acquire(1).await.unwrap();
-    assert!(!java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
+    assert!(!java.call_with_wait::<bool>("tryAcquire", json!([1, ms(60)])).await);
     lease.release().await.unwrap();
     assert!(java.call("tryAcquire", json!([1, ms(60)])).value::<bool>().await);
     let permit = ours.permits(1).unwrap();

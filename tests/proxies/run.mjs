@@ -88,7 +88,11 @@ function streams(env) {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let seen = "";
     const reach = async (text) => {
-      while (!seen.includes(text)) seen += (await reader.read()).value;
+      while (!seen.includes(text)) {
+        const { value, done } = await reader.read();
+        assert.ok(!done, `the stream ended after ${seen}`);
+        seen += value;
+      }
     };
     await reach(`data: subscribe,${channel},1\n\n`);
     for (const message of ["one", "two"]) {

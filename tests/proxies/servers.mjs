@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -133,18 +133,19 @@ async function freePort() {
   return port;
 }
 
-/** Whether the program listens there; false once it has ended. */
+/**
+ * Whether the program forwards requests to our gateway; false once it has ended. A different
+ * program may have taken the port.
+ */
 async function serves(child, port) {
   const failed = once(child, "error");
   failed.catch(() => {});
   while (child.exitCode === null && child.signalCode === null) {
-    const socket = connect(port, "127.0.0.1");
-    const connected = await Promise.race([
-      once(socket, "connect").then(() => true, () => false),
+    const isOurs = await Promise.race([
+      run(`http://127.0.0.1:${port}`, ["PING"]).then((reply) => reply === "PONG", () => false),
       failed.then(([error]) => Promise.reject(error)),
     ]);
-    socket.destroy();
-    if (connected) return true;
+    if (isOurs) return true;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
   return false;

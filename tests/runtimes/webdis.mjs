@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { until } from "./check.mjs";
 
 const TOKEN = "edge:s3cret:word";
+/** The longest time for a response while Webdis starts: a different server may never respond. */
+const PATIENCE_MS = 10_000;
 
 /** Starts both; returns the address, the credentials, and a function that stops them. */
 export async function startWebdis() {
@@ -32,7 +34,7 @@ export async function startWebdis() {
   };
   try {
     await start("redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", folder);
-    await until(() => answers({ path: socket }), "Redis answers");
+    await until(() => answers(socket), "Redis answers");
     return { url: `http://127.0.0.1:${await listens()}`, token: TOKEN, close };
   } catch (error) {
     await close();
@@ -45,8 +47,8 @@ export async function startWebdis() {
       const port = await freePort();
       await writeFile(join(folder, "webdis.json"), JSON.stringify(configuration(folder, socket, port)));
       const webdis = await start("webdis", join(folder, "webdis.json"));
-      const isThere = () => webdis.exitCode !== null || answers({ host: "127.0.0.1", port });
-      await until(isThere, "Webdis answers");
+      const serves = async () => (await redisOf(port)) === socket;
+      await until(async () => (await serves()) || webdis.exitCode !== null, "Webdis serves");
       if (webdis.exitCode === null) return port;
     }
   }
@@ -69,9 +71,21 @@ function configuration(folder, socket, port) {
   };
 }
 
-/** Whether a server listens at the address. */
-async function answers(where) {
-  const socket = connect(where);
+/** The socket of the Redis behind the Webdis on this port, if there is one with our credentials. */
+async function redisOf(port) {
+  const headers = { authorization: `Basic ${btoa(TOKEN)}` };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/CONFIG/GET/unixsocket`, { headers, signal });
+    return (await response.json()).CONFIG[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a server listens on the socket. */
+async function answers(path) {
+  const socket = connect({ path });
   try {
     await once(socket, "connect");
     return true;

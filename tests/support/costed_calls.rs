@@ -156,7 +156,7 @@ impl Before {
             Self::Nothing => {}
             Self::Filled(world) => world.fill(redis).await,
             Self::EndedValues => {
-                redis.run(&attempt(target, within(redis).await, 9, 30_000, false)).await;
+                redis.run(&attempt(target, within(redis).await, 9, 300_000, false)).await;
                 fill(redis, END_VALUES_LUA, &[NAME], 0, over).await;
                 fill_values(redis, VALUES - 2_000, later).await;
             }
@@ -174,8 +174,9 @@ impl Before {
     }
 }
 
+/// A bound that is not reached, however long it takes to fill the objects.
 async fn within(redis: &Redis) -> Bound {
-    bound(redis.now_ms().await + 60_000, 90_000)
+    bound(redis.now_ms().await + 600_000, 90_000)
 }
 
 fn attempt(target: &Target, bound: Bound, who: u8, lease_ms: u64, last: bool) -> ScriptCall {
@@ -200,7 +201,7 @@ async fn life_of(
     run: &mut impl AsyncFnMut(&Redis, &EditableCall) -> Vec<String>,
 ) {
     let (me, bound) = (owner(1), within(redis).await);
-    let reply = run(redis, &(&attempt(target, bound, 1, 20_000, false)).into()).await;
+    let reply = run(redis, &(&attempt(target, bound, 1, 200_000, false)).into()).await;
     assert_eq!(reply[0], "1", "{target:?} is granted");
     let grant = token(reply[1].parse().unwrap());
     if matches!(target, Target::Write(_)) {
@@ -218,12 +219,12 @@ async fn life_of(
         run(redis, &(&query.slice(request(20), "")).into()).await;
     }
     let mut calls = vec![
-        attempt(target, bound, 1, 30_000, false),
+        attempt(target, bound, 1, 300_000, false),
         target.renew(&Extension {
             request: request(10),
             bound,
             owner: me,
-            lease: lease(40_000),
+            lease: lease(400_000),
             token: grant,
         }),
         target.inspect(request(11), Some(me)),
@@ -232,21 +233,21 @@ async fn life_of(
     if let Target::Permits(permits) = target {
         let ids: Vec<PermitId> = target.permit_ids(me);
         calls.push(permits.inspect_ids(request(12), &ids));
-        calls.push(permits.update_lease(&ids, lease(50_000)).call(request(13), bound));
+        calls.push(permits.update_lease(&ids, lease(500_000)).call(request(13), bound));
     }
     for call in &calls {
         run(redis, &call.into()).await;
     }
     if matches!(target, Target::Lock(_)) {
-        let call = raise(&attempt(target, bound, 1, 20_000, false), grant);
+        let call = raise(&attempt(target, bound, 1, 200_000, false), grant);
         assert_eq!(run(redis, &call).await[0], "1");
     }
-    let other = attempt(target, bound, 2, 20_000, true);
+    let other = attempt(target, bound, 2, 200_000, true);
     run(redis, &(&other).into()).await;
     let released = run(redis, &(&target.release(request(14), bound, me)).into()).await;
     let is_stolen = other.args().get(5).is_some_and(|kind| kind == "steal");
     assert_eq!(released[0], if is_stolen { "0" } else { "1" }, "{target:?} is released");
-    let reply = run(redis, &(&attempt(target, bound, 3, 20_000, false)).into()).await;
+    let reply = run(redis, &(&attempt(target, bound, 3, 200_000, false)).into()).await;
     if let Target::Permits(permits) = target {
         assert_eq!(reply[0], "1");
         let ids = target.permit_ids(owner(3));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use edgelatch_proto::protocol::gateway::Gateway;
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
 use super::redis::Redis;
@@ -15,6 +15,9 @@ use super::test_env::until;
 
 /// The credentials that its configuration requires.
 pub const CREDENTIALS: &str = "edge:s3cret:word";
+
+/// The longest time for a response while Webdis starts: a different server may never respond.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A Webdis process that ends with the value.
 pub struct Webdis {
@@ -26,13 +29,14 @@ pub struct Webdis {
 impl Webdis {
     /// Starts a Webdis that accepts only the [credentials](CREDENTIALS).
     pub async fn start(redis: &Redis) -> Self {
+        let socket = redis.gateway().redis_socket().unwrap().display().to_string();
         // Another process may take a port that was free a moment ago.
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();
             let address = free_address().await;
             let configuration = json!({
                 // A host that is a path names a socket.
-                "redis_host": redis.gateway().redis_socket().unwrap(),
+                "redis_host": socket,
                 "redis_port": 0,
                 "http_host": "127.0.0.1",
                 "http_port": address.port(),
@@ -52,8 +56,8 @@ impl Webdis {
             let mut command = Command::new("webdis");
             command.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             let mut process = command.kill_on_drop(true).spawn().unwrap();
-            if comes_up(&mut process, address).await {
-                let url = format!("http://{address}");
+            let url = format!("http://{address}");
+            if comes_up(&mut process, &url, &socket).await {
                 return Self { url, _process: process, _folder: folder };
             }
         }
@@ -74,16 +78,21 @@ async fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
 
-/// Returns `false` if the process ends before it listens.
-async fn comes_up(process: &mut Child, address: SocketAddr) -> bool {
-    let mut up = false;
+/// Returns `false` if the process ends before it serves. The Webdis of another test may have taken
+/// the port, so the server there is asked for the socket of its Redis.
+async fn comes_up(process: &mut Child, url: &str, socket: &str) -> bool {
+    let client = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap();
+    let (user, password) = CREDENTIALS.split_once(':').unwrap();
+    let ask = async || {
+        let request = client.get(format!("{url}/CONFIG/GET/unixsocket"));
+        request.basic_auth(user, Some(password)).send().await?.text().await
+    };
+    let mut serves = false;
     until(async || {
         tokio::time::sleep(Duration::from_millis(10)).await;
-        up = TcpStream::connect(address).await.is_ok();
-        up || process.try_wait().unwrap().is_some()
+        serves = ask().await.is_ok_and(|reply| reply.contains(socket));
+        serves || process.try_wait().unwrap().is_some()
     })
     .await;
-    // A process that could not listen has ended by now, or is about to; then another process
-    // accepted the connection.
-    up && process.try_wait().unwrap().is_none()
+    serves
 }

@@ -30,8 +30,8 @@ export async function contended(world, { take, give, most, counter }) {
   const { own, description } = await world.another();
   let over = false;
   const contender = () => contend(world, { gauge, counter, most }, () => over);
-  const ours = Array.from({ length: CONTENDERS }, contender);
-  const java = await own.contend({
+  const ours = Promise.all(Array.from({ length: CONTENDERS }, contender));
+  const theirs = own.contend({
     object: description,
     take: { method: take, args: [] },
     give,
@@ -42,8 +42,9 @@ export async function contended(world, { take, give, most, counter }) {
     without: [],
     ...(counter && { counter }),
   });
-  over = true;
-  const turns = (await Promise.all(ours)).flat();
+  // Ours end also when Java's have failed: they would contend for ever.
+  const [java, seen] = await Promise.all([theirs.finally(() => (over = true)), ours]);
+  const turns = seen.flat();
   assert.ok(turns.length > 0 && java.sections > 0);
   assert.ok(turns.every(({ right }) => right));
   assert.equal(java.violations, 0);

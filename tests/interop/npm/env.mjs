@@ -14,6 +14,12 @@ import { startPeer } from "./peer.mjs";
 /** The largest number of Redis servers that a kind uses. */
 const NODES = 3;
 
+/**
+ * Redisson's times for a reply. With its default of 3 s a busy machine makes an acquisition fail
+ * whose hold stays.
+ */
+const PATIENT = { timeout: 60_000, connectTimeout: 60_000, subscriptionTimeout: 60_000 };
+
 /** Starts all servers; `close` ends them. `command` runs on the first Redis. */
 export async function startEnv() {
   // First the steps that may fail: a started program would keep this one from ending.
@@ -42,26 +48,29 @@ export async function startEnv() {
       const pools = { connectionMinimumIdleSize: 1, connectionPoolSize: 16 };
       const subscriptions = { subscriptionConnectionMinimumIdleSize: 1, subscriptionConnectionPoolSize: 4 };
       const configs = nodes.slice(0, count).map(({ port }) => {
-        const singleServerConfig = { address: `redis://127.0.0.1:${port}`, ...pools, ...subscriptions };
+        const singleServerConfig = { address: `redis://127.0.0.1:${port}`, ...pools, ...subscriptions, ...PATIENT };
         return { threads: 4, nettyThreads: 4, codec: "string", singleServerConfig, ...config };
       });
       return peer.open(configs);
     },
-    /** Runs a command in Redis. */
-    async command(...words) {
-      const [{ url, token }] = nodes;
-      const headers = { authorization: `Bearer ${token}` };
-      const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(words) });
-      const { result, error } = await response.json();
-      if (error) throw new Error(error);
-      return result;
-    },
+    /** Runs a command in the first Redis. */
+    command: (...words) => command(nodes[0], words),
+    /** Runs a command in each Redis; returns all results. */
+    commandEverywhere: (...words) => Promise.all(nodes.map((node) => command(node, words))),
     async close() {
       await peer.close();
       await Promise.all(nodes.map((node) => node.close()));
       await removeProjects();
     },
   };
+}
+
+async function command({ url, token }, words) {
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(words) });
+  const { result, error } = await response.json();
+  if (error) throw new Error(error);
+  return result;
 }
 
 /** A Redis with a gateway for edgelatch and a port for Java. */

@@ -3,8 +3,8 @@
  * them.
  */
 
-/** The errors of a call whose response came later than its times allow. */
-const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
+import { isTooSlow } from "../../runtimes/check.mjs";
+
 /** The longest time for one call. No machine is so slow that it needs more. */
 const MAX_MS = 60_000;
 
@@ -16,7 +16,7 @@ export async function inTime(ms, call) {
   try {
     return await call(ms);
   } catch (error) {
-    if (!SLOW.includes(error.code) || ms * 2 > MAX_MS) throw error;
+    if (!isTooSlow(error) || ms * 2 > MAX_MS) throw error;
   }
   return inTime(ms * 2, call);
 }

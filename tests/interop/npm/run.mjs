@@ -38,12 +38,25 @@ function cases(kind) {
 function world(kind, service, sentence) {
   const name = `${kind.kind}:${crypto.randomUUID()}`;
   const describedFor = (service) => kind.java(service, name);
+  const inJava = (service) => ({
+    java: service.object(describedFor(service), sentence),
+    /**
+     * Whether the Java thread holds the object. Redisson's own reply is true only if a red lock
+     * holds all its members, but it locks with a majority of them.
+     */
+    async javaHolds() {
+      const description = describedFor(service);
+      const voters = kind.nodes > 1 ? description.locks : [description];
+      const replies = voters.map((voter) => service.object(voter, sentence).call("isHeldByCurrentThread"));
+      return (await Promise.all(replies)).filter(Boolean).length > voters.length / 2;
+    },
+  });
   return {
     ...env,
     kind,
     name,
     ours: kind.make(env.client(), name),
-    java: service.object(describedFor(service), sentence),
+    ...inJava(service),
     /** The same object of another client, or of what is derived from that client. */
     make: (client) => kind.make(client, name),
     /** The same object in another Java thread, which may use another of Redisson's kinds for it. */
@@ -51,7 +64,7 @@ function world(kind, service, sentence) {
     /** A Java service of its own, with the object. */
     async another(config) {
       const own = await env.service(config, kind.nodes);
-      return { own, java: own.object(describedFor(own)), description: describedFor(own) };
+      return { own, ...inJava(own), description: describedFor(own) };
     },
   };
 }

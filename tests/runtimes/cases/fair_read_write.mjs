@@ -2,11 +2,14 @@
 
 import { ok, rejection, rejects, same, throws, until } from "../check.mjs";
 
+/** A waiter keeps its place for a minute without polling: a busy machine may stop it for long. */
+const PATIENT = { lifeMs: 60_000 };
+
 export const fairReadWrite = {
   async "readers share, a writer is alone, and a try passes no waiter"(world) {
     const { locks } = world.client();
     const name = world.name();
-    const lock = locks.fairReadWriteLock(name);
+    const lock = locks.fairReadWriteLock(name, PATIENT);
     same([lock.name, lock.read.name, lock.write.name, Object.isFrozen(lock)], [name, name, name, true]);
     const readers = [await lock.read.acquire(), await locks.fairReadWriteLock(name).read.tryAcquire()];
     same(readers[0].token, readers[1].token, "the readers' tokens");
@@ -23,7 +26,7 @@ export const fairReadWrite = {
 
   async "waiters of both sides are granted in the order of arrival"(world) {
     const { locks } = world.client();
-    const lock = locks.fairReadWriteLock(world.name(), { lifeMs: 60_000 });
+    const lock = locks.fairReadWriteLock(world.name(), PATIENT);
     const first = await lock.write.acquire();
     const order = [];
     const waiters = [];
@@ -67,7 +70,8 @@ export const fairReadWrite = {
   async "a query lists holds and waits of the namespace with modes and client ids"(world) {
     const { locks } = world.client();
     const tag = `{${world.name()}}`;
-    const lock = (name, clientId) => locks.fairReadWriteLock(name, { clientId });
+    // A silent waiter stays as long as a lease, so that one check suits the times of both.
+    const lock = (name, clientId) => locks.fairReadWriteLock(name, { lifeMs: 30_000, clientId });
     same(await lock(tag, "a").query(), { held: [], pending: [] });
     const held = [await lock(`${tag}1`, "tab 1").read.acquire(), await lock(`${tag}2`, "tab 2").write.acquire()];
     const controller = new AbortController();
@@ -89,7 +93,7 @@ export const fairReadWrite = {
 
   async "a full queue rejects further waiters"(world) {
     const { locks } = world.client();
-    const lock = locks.fairReadWriteLock(world.name(), { maxWaiters: 1, maxHolders: 1 });
+    const lock = locks.fairReadWriteLock(world.name(), { ...PATIENT, maxWaiters: 1, maxHolders: 1 });
     const holder = await lock.read.acquire();
     const waiting = lock.read.acquire({ waitMs: 60_000, maxRequests: 10_000 });
     await until(async () => (await lock.inspect()).waiters === 1, "the queue is full");

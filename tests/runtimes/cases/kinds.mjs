@@ -41,7 +41,7 @@ export const kinds = {
       const { locks } = world.client({ fetch: counted });
       const work = () => order.push(id);
       // A waiter that a busy machine stops from polling for this long loses its place.
-      waiters.push(locks.fairLock(name, { lifeMs: 15_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
+      waiters.push(locks.fairLock(name, { lifeMs: 60_000 }).run({ waitMs: 60_000, maxRequests: 10_000 }, work));
       await until(() => responses > 0, "the waiter is in the queue");
     }
     await holder.release();

@@ -40,11 +40,11 @@ export const lock = {
     const lock = world.lock();
     const lease = await lock.tryAcquire();
     same(await lock.tryAcquire(), null);
-    same(await world.client().locks.lock(lock.name).tryAcquire({ leaseMs: 1_000 }), null);
+    same(await world.client().locks.lock(lock.name).tryAcquire({ leaseMs: 60_000 }), null);
     await lease.release();
-    const next = await lock.tryAcquire({ leaseMs: 5_000 });
+    const next = await lock.tryAcquire({ leaseMs: 20_000 });
     ok(next.token > lease.token, "tokens rise");
-    ok(next.remaining() <= 5_000, "the lease is as long as requested");
+    ok(next.remaining() <= 20_000, "the lease is as long as requested");
     await next.release();
   },
 
@@ -76,7 +76,7 @@ export const lock = {
       return { token: lease.token };
     });
     ok(result.token > 0, "the work's result");
-    same(await lock.run({ waitMs: 1_000, leaseMs: 5_000 }, () => "at once"), "at once");
+    same(await lock.run({ waitMs: 60_000, leaseMs: 60_000 }, () => "at once"), "at once");
     same(await lock.run(() => undefined), undefined);
     same((await lock.inspect()).locked, false);
   },

@@ -76,7 +76,7 @@ export const permits = {
     const semaphore = world.client().locks.semaphore(world.name());
     await semaphore.trySetPermits(2);
     same(await semaphore.run(2, async () => semaphore.availablePermits()), 0);
-    const renewed = { leaseMs: "renewed", waitMs: 1_000 };
+    const renewed = { leaseMs: "renewed", waitMs: 60_000 };
     same(await semaphore.run(1, renewed, (lease) => lease.remaining() <= 30_000), true);
     same(await semaphore.availablePermits(), 2);
     const held = await semaphore.acquire(2);

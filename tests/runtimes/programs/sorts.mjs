@@ -1,5 +1,6 @@
 /** Every use of the package, each on names that are used only once. */
 
+import { isTooSlow } from "../check.mjs";
 import { inUse } from "./cycles.mjs";
 
 const LONG = { waitMs: 60_000 };
@@ -30,22 +31,18 @@ export async function eachSort({ connect, url, token, name, rounds, together }) 
 
 /** How often a scenario is repeated that was too slow on a busy machine. */
 const MAX_TRIES = 100;
-/**
- * The codes for a response later than the request timeout, which is a second for the nodes of a
- * redLock and a third of the lease for other locks.
- */
-const SLOW = ["gateway-unreachable", "gateway-too-slow", "outcome-unknown"];
 
 /**
- * Repeats a scenario until no response is late. Each repetition has new names, since a hold with an
- * unknown outcome ends only with its lease.
+ * Repeats a scenario until no response is later than the request timeout, which is a second for the
+ * nodes of a redLock and a third of the lease for other locks. Each repetition has new names, since
+ * a hold with an unknown outcome ends only with its lease.
  */
 async function retryWhileSlow(scenario) {
   for (let tries = 1; ; tries += 1) {
     try {
       return await scenario(tries);
     } catch (error) {
-      if (!SLOW.includes(error.code) || tries === MAX_TRIES) throw error;
+      if (!isTooSlow(error) || tries === MAX_TRIES) throw error;
     }
   }
 }

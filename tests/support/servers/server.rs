@@ -149,10 +149,12 @@ impl Server {
         Ok(connection)
     }
 
-    /// Returns `false` if the process ends before it responds.
+    /// Returns `false` if the process ends before it responds. The server of another test may have
+    /// taken the port, so the one that responds is asked for its process.
     fn comes_up(&mut self) -> bool {
+        let process = format!("process_id:{}\r\n", self.child.id());
         until(|| {
-            if self.query::<String>(&["PING"]).is_ok() {
+            if self.says(&["INFO", "server"], &process) {
                 return Some(true);
             }
             self.child.try_wait().unwrap().map(|_| false)

@@ -44,8 +44,8 @@ final class Kinds {
     }
 
     @SuppressWarnings("deprecation")
-    private static RLock lock(Function<JsonObject, Service> services, Service service, JsonObject object) {
-        RedissonClient redisson = service.redisson();
+    private static RLock lock(Function<JsonObject, Service> services, Service caller, JsonObject object) {
+        RedissonClient redisson = (object.has("service") ? services.apply(object) : caller).redisson();
         return switch (text(object, "kind")) {
             case "lock" -> redisson.getLock(text(object, "name"));
             case "nonReentrantLock" -> newer(redisson, "getNonReentrantLock", text(object, "name"));
@@ -56,8 +56,8 @@ final class Kinds {
             case "writeLock" -> redisson.getReadWriteLock(text(object, "name")).writeLock();
             case "fencedLock" -> redisson.getFencedLock(text(object, "name"));
             case "groupLock" -> redisson.getMultiLock(text(object, "name"), values(object));
-            case "multiLock" -> redisson.getMultiLock(members(services, service, object));
-            case "redLock" -> redisson.getRedLock(members(services, service, object));
+            case "multiLock" -> redisson.getMultiLock(members(services, caller, object));
+            case "redLock" -> redisson.getRedLock(members(services, caller, object));
             default -> throw new IllegalArgumentException("no such kind: " + object);
         };
     }
@@ -71,11 +71,10 @@ final class Kinds {
         }
     }
 
-    private static RLock[] members(Function<JsonObject, Service> services, Service service, JsonObject object) {
+    private static RLock[] members(Function<JsonObject, Service> services, Service caller, JsonObject object) {
         var members = new ArrayList<RLock>();
         for (JsonElement element : object.getAsJsonArray("locks")) {
-            JsonObject member = element.getAsJsonObject();
-            members.add(lock(services, member.has("service") ? services.apply(member) : service, member));
+            members.add(lock(services, caller, element.getAsJsonObject()));
         }
         return members.toArray(RLock[]::new);
     }
