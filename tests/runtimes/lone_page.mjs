@@ -49,7 +49,7 @@ export async function openLonePage(browser, { url, token }) {
     await session.send("Target.disposeBrowserContext", { browserContextId });
     server.close();
   };
-  return { send, call, close, moveToBackground, bringToFront };
+  return { send, evaluate, call, close, moveToBackground, bringToFront };
 }
 
 /**
@@ -69,9 +69,13 @@ export async function hide({ moveToBackground, bringToFront }) {
   return bringToFront;
 }
 
-/** Navigates to another address; returns a function that navigates back. */
-export async function leave({ send }) {
+/**
+ * Navigates to another address; returns a function that navigates back. The session is attached to
+ * the other page first: until then Chromium refuses to navigate.
+ */
+export async function leave({ send, evaluate }) {
   const { currentIndex, entries } = await send("Page.getNavigationHistory");
   await send("Page.navigate", { url: "about:blank" });
+  await until(() => evaluate('location.href === "about:blank"').catch(() => false), "the other page");
   return () => send("Page.navigateToHistoryEntry", { entryId: entries[currentIndex].id });
 }
