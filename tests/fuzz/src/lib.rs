@@ -54,16 +54,16 @@ macro_rules! targets {
 
 /// All targets.
 pub const TARGETS: [Target; 10] = targets![
-    base64: 1_100_000,
-    classify_error: 400_000,
-    handle_decode: 2_700_000,
-    machine_events: 75_000,
+    base64: 550_000,
+    classify_error: 80_000,
+    handle_decode: 900_000,
+    machine_events: 40_000,
     name_to_keys: 130_000,
-    reply_pipeline: 1_200_000,
-    reply_single: 1_800_000,
-    sse_stream: 1_000_000,
+    reply_pipeline: 600_000,
+    reply_single: 1_200_000,
+    sse_stream: 700_000,
     time_math: 100_000,
-    url_build: 2_400_000
+    url_build: 1_600_000
 ];
 
 /// The target of this name.

@@ -32,7 +32,7 @@ const INPUTS: [(&str, &str, &str); 4] = [
     ("EDGELATCH_CALLS", "2000", "115000"),
     // Calls of an attacker with a scoped token (some tests take a part of them), and requests of
     // one without.
-    ("EDGELATCH_ATTACKS", "2000", "10000"),
+    ("EDGELATCH_ATTACKS", "2000", "5000"),
     // Schedules of all kinds of objects together.
     ("EDGELATCH_SCHEDULES", "3000", "1000000"),
     // How long both sides contend for each kind of object.
