@@ -7,12 +7,13 @@ import { Contender } from "./contender.js";
 import { labelsOf, secondsText, tokenText } from "./labels.js";
 import { LockRun } from "./lock-run.js";
 import { fetchJson } from "./request.js";
+import { hasOverwritten } from "./writes.js";
 
 const COUNT = 3;
 const HOLD_MS = 12_000;
 const LEASE_MS = 6_000;
-/** How much longer than its lease a holder is frozen. */
-const OVERSLEPT_MS = 4_000;
+/** How long a holder is frozen, in leases: until the next client has had the time to write. */
+const FROZEN_LEASES = 5 / 3;
 
 /** A contender that runs in a thread of the page. */
 class Player extends Contender {
@@ -65,8 +66,8 @@ class Player extends Contender {
 export class BreakRun extends LockRun {
   /** The times in which Redis was down: `from`, and `to` or null. */
   outages = [];
-  /** Whether the store accepted a write with an older token than an earlier one. */
-  #hasOverwritten = false;
+  /** The writes that the store has accepted. */
+  #writes = [];
   #leaseMs;
 
   /** `leaseMs` is longer on a machine that is too slow for the default. */
@@ -131,7 +132,7 @@ export class BreakRun extends LockRun {
   /** Stops the holder's thread for longer than its lease. */
   freeze() {
     const [one] = this.inside;
-    const ms = this.#leaseMs + OVERSLEPT_MS;
+    const ms = this.#leaseMs * FROZEN_LEASES;
     this.note(`You freeze ${one.name} for ${secondsText(ms)}; its lease is ${secondsText(this.#leaseMs)}.`, "bad");
     one.tell({ action: "freeze", ms });
   }
@@ -143,8 +144,6 @@ export class BreakRun extends LockRun {
     this.note("You kill Redis. It has nothing on disk.", "bad");
     try {
       await fetchJson("/api/outage", { method: "POST" });
-      // The store was in this Redis.
-      this.newestWritten = 0;
       this.note("Redis is back, empty.");
     } catch (error) {
       this.outages.pop();
@@ -156,8 +155,7 @@ export class BreakRun extends LockRun {
 
   #onEvent(one, event) {
     one.apply(event);
-    if (event.event === "wrote" && event.accepted) this.newestWritten = Math.max(this.newestWritten, one.token);
-    if (event.event === "late" && event.accepted && this.newestWritten > one.token) this.#hasOverwritten = true;
+    if (event.accepted) this.#writes.push({ token: one.token, from: event.from, at: event.at });
     const line = LINES[event.event]?.(one, event);
     if (line) this.note(line.text, line.tone);
     this.changed();
@@ -174,8 +172,9 @@ export class BreakRun extends LockRun {
       return ms > 0 ? [`${held[index].name} noticed ${secondsText(ms)} after ${later.name} had the lock`] : [];
     });
     const turns = late.length === 0 ? "never two at once" : late.join("; ");
-    const writes = this.#hasOverwritten ? "an older token has overwritten a newer one" : "no older token has overwritten a newer one";
-    const isKept = isRising && !this.#hasOverwritten;
+    const isBroken = hasOverwritten(this.#writes, this.outages);
+    const writes = isBroken ? "an older token has overwritten a newer one" : "no older token has overwritten a newer one";
+    const isKept = isRising && !isBroken;
     return { isKept, sentence: `${held.length} clients held the lock: ${turns}; ${writes}.` };
   }
 }

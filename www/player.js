@@ -37,9 +37,11 @@ function send(event, details = {}) {
 
 async function live({ url, token, key, run, id, holdMs, leaseMs }) {
   const locks = connect({ url, token, fetch: lossyFetch, requestTimeoutMs: REQUEST_MS });
-  const write = (lease) => {
+  const write = async (lease) => {
     const query = new URLSearchParams({ run, token: lease.token, value: id });
-    return fetchJson(`/api/write?${query}`, { method: "POST" }).catch((error) => ({ failure: error.message }));
+    const from = Date.now();
+    const result = await fetchJson(`/api/write?${query}`, { method: "POST" }).catch((error) => ({ failure: error.message }));
+    return { from, ...result };
   };
   let lease = null;
   try {

@@ -17,6 +17,7 @@ import "./docs.mjs";
 import "./kinds.mjs";
 import "./token.mjs";
 import "./checker.mjs";
+import "./writes.mjs";
 
 test("the Worker refuses bad input with a reason", async () => {
   const bad = [
