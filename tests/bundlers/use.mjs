@@ -3,9 +3,11 @@
  * released.
  */
 export async function use({ connect, EdgelatchError, InvalidOptionError }, { url, token, name }) {
-  const lock = connect({ url, token }).lock(name);
-  const lease = await lock.acquire({ waitMs: 20_000 });
-  const other = await connect({ url, token }).lock(name).tryAcquire();
+  // A busy machine may respond late.
+  const options = { url, token, requestTimeoutMs: 60_000 };
+  const lock = connect(options).lock(name);
+  const lease = await lock.acquire({ waitMs: 120_000 });
+  const other = await connect(options).lock(name).tryAcquire();
   if (other !== null) throw new Error("two clients hold it");
   try {
     connect({ url: "redis://localhost", token });

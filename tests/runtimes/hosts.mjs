@@ -84,8 +84,8 @@ function requestsOfWorker() {
     const name = `outlives:${crypto.randomUUID()}`;
     await (await get(`/outlive?name=${name}:gone`)).json();
     await (await get(`/outlive?name=${name}:stays&stays`)).json();
-    // Before the lease of a minute ends. Without renewals `stays` would be free by then, too.
-    const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 30_000 });
+    // Before the lease of ten minutes ends. Without renewals `stays` would be free by then, too.
+    const next = await locks.readWriteLock(`${name}:gone`).write.acquire({ waitMs: 300_000, maxRequests: 10_000 });
     assert.equal(await next.release(), "released");
     assert.equal(await locks.readWriteLock(`${name}:stays`).write.tryAcquire(), null);
     assert.equal(await locks.readWriteLock(`${name}:stays`).read.forceRelease(), true);
