@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use crate::support::{Redis, TOKEN, TestClient, TestEnv, answer, gateway, until};
+use crate::support::{Redis, TOKEN, TestClient, TestEnv, answer, gateway};
 
 /// Whether an error reports an unknown result: without a code of Redis, and without a word of the
 /// command.
@@ -24,7 +24,7 @@ async fn a_gateway_waits_for_its_redis_and_survives_its_restart() {
         let health = answer(client.bare(Method::GET, "/healthz")).await;
         assert_eq!(health, (503, r#"{"ok":false}"#.to_owned()));
         redis.restart().await;
-        until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+        client.connected().await;
         assert_eq!(answer(client.bare(Method::GET, "/healthz")).await.0, 200);
     }
 }
@@ -37,5 +37,5 @@ async fn a_gateway_starts_before_its_redis() {
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
     assert_eq!(client.command(r#"["PING"]"#).await.0, 502);
     redis.restart().await;
-    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    client.connected().await;
 }

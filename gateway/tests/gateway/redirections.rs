@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{LONG_NODE_TIMEOUT, has_error, in_front_of, post};
 use crate::peer::{Action, Peer};
-use crate::support::{TOKEN, TestClient, gateway, until};
+use crate::support::{TOKEN, TestClient, gateway};
 use test_support::servers::Cluster;
 
 /// The slot of the key `k`.
@@ -92,7 +92,7 @@ async fn pair() -> (Peer, Peer, edgelatch_gateway::Gateway, TestClient) {
     first.serve_cluster(&[&second]);
     let gateway = gateway(format!("redis+cluster://127.0.0.1:{}", first.port()), |_| ()).await;
     let client = TestClient::new(&format!("http://{}", gateway.address()), TOKEN);
-    until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(())).await;
+    client.connected().await;
     (first, second, gateway, client)
 }
 

@@ -23,8 +23,7 @@ async fn replicated(url: &str, key: &str, replicas: &[&Server]) {
         }
     };
     let all = u64::try_from(replicas.len()).unwrap();
-    crate::support::until(async || (client.command(r#"["PING"]"#).await.0 == 200).then_some(()))
-        .await;
+    client.connected().await;
     assert_eq!(write(5000).await, [1, all]);
     for replica in replicas {
         replica.hang();
